@@ -1,0 +1,1 @@
+"""Turns recordings into findings."""

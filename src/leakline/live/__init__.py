@@ -1,0 +1,1 @@
+"""Talks to watched processes while they run."""

@@ -1,0 +1,1 @@
+"""The vocabulary every part shares: findings, stacks, runs. Imports nothing of ours."""

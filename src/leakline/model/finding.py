@@ -1,0 +1,118 @@
+"""What every engine produces and every report shows: one leak with its evidence.
+
+A finding carries all that is known about it; evidence that an engine did not see is
+None, never invented.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from leakline.model.stack import Stack
+
+
+class Kind(Enum):
+    """What is wrong with the memory."""
+
+    LOST = "lost"
+    INDIRECT = "indirectly lost"
+    REACHABLE = "reachable"
+    STALE = "stale"
+    NEVER_USED = "never-used"
+    DOUBLE_FREE = "double free"
+    USE_AFTER_FREE = "use after free"
+    MISMATCHED_RELEASE = "mismatched release"
+    NULL_DEREFERENCE = "null dereference"
+
+
+class Confidence(Enum):
+    """How sure the engines are."""
+
+    EXACT = "exact"
+    LIKELY = "likely"
+
+
+class Cause(Enum):
+    """The event that removed the last reference."""
+
+    OVERWRITTEN = "overwritten"
+    OUT_OF_SCOPE = "out-of-scope"
+    CONTAINER_FREED = "container-freed"
+    NEVER_STORED = "never-stored"
+    THREAD_EXIT = "thread-exit"
+    UNMAPPED = "unmapped"
+
+
+class Engine(Enum):
+    """Which part of Leakline saw the leak."""
+
+    REACH = "reach"
+    LOSS = "loss"
+    PAGES = "pages"
+    ACCESSES = "accesses"
+    STATIC = "static"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Where and why the last reference went; `slot` names the variable or is None."""
+
+    cause: Cause
+    stack: Stack
+    slot: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One step of the path that leads to a leak."""
+
+    file: str
+    line: int
+    event: str
+    column: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """Process CPU seconds since the last use, as an interval; None is unbounded."""
+
+    lower_s: float | None
+    upper_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One leak: all blocks of one kind that were allocated by one call stack.
+
+    Attributes:
+        id: Fingerprint; survives moved lines, rebuilt binaries and ASLR.
+        blocks: Number of blocks; static findings count one per site.
+        bytes: Total requested size; 0 when it is not known statically.
+        indirect_blocks: Blocks lost only through these, for `lost` findings.
+        indirect_bytes: Their total requested size.
+        leader: For indirectly lost blocks, the allocation of the lost block that
+            leads to them.
+        processes: Ids of the processes the blocks belong to.
+        notes: Sentences about the limits of this evidence.
+        advice: Where the block could be released, in words; empty when not known.
+    """
+
+    id: str
+    engines: tuple[Engine, ...]
+    kind: Kind
+    confidence: Confidence
+    blocks: int
+    bytes: int
+    allocation: Stack
+    indirect_blocks: int = 0
+    indirect_bytes: int = 0
+    leader: Stack | None = None
+    birth: Stack | None = None
+    loss: Loss | None = None
+    last_access: Stack | None = None
+    sibling_frees: tuple[Stack, ...] = ()
+    staleness: Staleness | None = None
+    drag_byte_s: float | None = None
+    path: tuple[PathStep, ...] = ()
+    processes: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    advice: str = ""

@@ -1,0 +1,1 @@
+"""Plans patches of machine code for one ELF file."""

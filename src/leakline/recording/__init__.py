@@ -1,0 +1,1 @@
+"""Reads the recordings that the runtime leaves."""

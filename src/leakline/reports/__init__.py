@@ -1,0 +1,1 @@
+"""Renders a report for people and for tools; sees the model only."""

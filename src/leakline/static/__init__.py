@@ -1,0 +1,1 @@
+"""The static checker: leaks on paths no test runs."""

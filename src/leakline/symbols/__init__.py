@@ -1,0 +1,1 @@
+"""Names addresses: functions, files, lines, inlined calls, demangled."""

@@ -1,0 +1,1 @@
+"""Decides what a report shows: suppressions, ranking, fingerprints."""
