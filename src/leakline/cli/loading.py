@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from leakline.model.report import Report
 
 
-def load_recording(path: Path, arguments: Namespace) -> "Report":
-    """Reads, names, suppresses, ranks and selects.
+def load_recording(
+    path: Path, arguments: Namespace, *, pid: int | None = None
+) -> "Report":
+    """Reads, names, suppresses, ranks and selects; of one process if `pid` is given.
 
     Raises:
         RecordingError: The file is not a recording.

@@ -11,6 +11,7 @@ from leakline.errors import ProgramError
 
 GLIBC_LOADER = "ld-linux-x86-64.so.2"
 
+_SANITIZERS = ("libasan.so", "libhwasan.so", "liblsan.so", "libtsan.so")
 _SHEBANG_LONGEST = 256
 _INTERPRETERS_DEEPEST = 4
 
@@ -127,6 +128,16 @@ def _why_not_this_header(header: ElfHeader | None) -> str:
         )
     if not Path(header.interpreter).exists():
         return f"needs the loader {header.interpreter}, which is not there"
+    return _why_not_these_libraries(header.needed)
+
+
+def _why_not_these_libraries(needed: tuple[str, ...]) -> str:
+    for library in needed:
+        if library.startswith(_SANITIZERS):
+            return (
+                f"is built with a sanitizer ({library}), which has an allocator of its "
+                "own and insists on being loaded first; build it without to watch it"
+            )
     return ""
 
 
