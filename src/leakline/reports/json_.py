@@ -74,7 +74,7 @@ class _Writer:
             "path": [self.step(step) for step in finding.path] or None,
             "processes": list(finding.processes),
             "notes": list(finding.notes),
-            "advice": finding.advice or None,
+            "advice": finding.advice,
         }
 
     def loss(self, loss: Loss | None) -> dict[str, Any] | None:
@@ -90,27 +90,27 @@ class _Writer:
         return {
             "frames": [self.frame(frame) for frame in stack.frames],
             "folded_at": stack.folded_at,
-            "stopped": stack.stopped or None,
+            "stopped": stack.stopped,
         }
 
     def frame(self, frame: Frame) -> dict[str, Any]:
         return {
-            "function": frame.function or None,
-            "file": relative_path(frame.file, self._folder) or None,
-            "line": frame.line or None,
-            "column": frame.column or None,
-            "module": frame.module or None,
+            "function": frame.function,
+            "file": relative_path(frame.file, self._folder),
+            "line": frame.line,
+            "column": frame.column,
+            "module": frame.module,
             "offset": frame.offset,
             "inlined": frame.inlined,
             "naming": frame.naming.value,
-            "symbol": frame.symbol or None,
+            "symbol": frame.symbol,
         }
 
     def step(self, step: PathStep) -> dict[str, Any]:
         return {
             "file": relative_path(step.file, self._folder),
             "line": step.line,
-            "column": step.column or None,
+            "column": step.column,
             "event": step.event,
         }
 
