@@ -48,7 +48,8 @@
     REAL(int, setregid, (gid_t, gid_t))                                                \
     REAL(int, setresgid, (gid_t, gid_t, gid_t))                                        \
     REAL(int, setegid, (gid_t))                                                        \
-    REAL(int, chroot, (const char*))
+    REAL(int, chroot, (const char*))                                                   \
+    REAL(int, dlclose, (void*))
 
 struct ll_real {
 #define REAL(result, name, parameters) result(*name) parameters;

@@ -39,7 +39,7 @@ static void keep_callee_saved(struct ll_registers* registers) {
 
 bool ll_exit_caller(const struct ll_registers* self, struct ll_registers* caller) {
     *caller = *self;
-    uintptr_t cfa;
+    uintptr_t cfa = 0;
     unsigned steps = 0;
     while (is_exit_machinery(caller->pc)) {
         if (++steps > STEPS_MAX || !ll_unwind_step(caller, &cfa)) {
