@@ -11,6 +11,7 @@ from leakline.model.finding import Finding, Kind, Loss, PathStep, Staleness
 from leakline.model.report import Process, Report, Run
 from leakline.model.stack import Frame, Stack
 from leakline.reports.places import relative_path
+from leakline.reports.summary import count_listed
 
 SCHEMA = "leakline/1"
 
@@ -141,7 +142,7 @@ def _totals(report: Report) -> dict[str, dict[str, int]]:
         of_kind = [finding for finding in found if finding.kind is kind]
         if of_kind:
             totals[kind.value] = {
-                "findings": len(of_kind),
+                "findings": count_listed(of_kind),
                 "blocks": sum(finding.blocks for finding in of_kind),
                 "bytes": sum(finding.bytes for finding in of_kind),
             }
