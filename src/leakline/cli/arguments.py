@@ -1,9 +1,17 @@
 """Command-line parsing in the house manner: mistakes are `UsageError`s."""
 
+from __future__ import annotations
+
 import argparse
-from typing import NoReturn
 
 from leakline.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+_HELP_WIDTH = 88
+_LARGEST_EXIT_CODE = 255
 
 
 class Parser(argparse.ArgumentParser):
@@ -11,11 +19,22 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *, prog: str, description: str | None) -> None:
         first_paragraph = (description or "").split("\n\n", maxsplit=1)[0]
-        super().__init__(prog=prog, description=first_paragraph, allow_abbrev=False)
+        super().__init__(
+            prog=prog,
+            description=first_paragraph,
+            allow_abbrev=False,
+            formatter_class=_HelpFormatter,
+        )
 
     def error(self, message: str) -> NoReturn:
         """Turns a parse error into one sentence with the way to the help."""
         raise UsageError(f"{message} ({self.prog} --help lists the options)")
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    def __init__(self, prog: str) -> None:
+        # A given width keeps argparse from loading `shutil` to ask the terminal.
+        super().__init__(prog, width=_HELP_WIDTH)
 
 
 def count(text: str) -> int:
@@ -28,7 +47,7 @@ def count(text: str) -> int:
 def exit_code(text: str) -> int:
     """An exit code, 0 to 255."""
     number = count(text)
-    if number > 255:  # noqa: PLR2004 (the largest exit code there is)
+    if number > _LARGEST_EXIT_CODE:
         raise argparse.ArgumentTypeError(f"{text} is not an exit code (0 to 255)")
     return number
 

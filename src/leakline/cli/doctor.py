@@ -66,16 +66,16 @@ def _observations(
 
 
 def _lenses(obstacles: list[str], style: "Style") -> Iterator[str]:
-    from leakline.cli.inspection.lenses import LENSES
+    from leakline.cli.inspection.lenses import COSTS, QUESTIONS
 
-    for name, lens in LENSES.items():
-        if not lens.available:
-            yield _row(name, "-", f"not in this version ({lens.question})", style)
+    for name, question in QUESTIONS.items():
+        if name not in COSTS:
+            yield _row(name, "-", f"not in this version ({question})", style)
         elif obstacles:
             words = f"will not work: see {', '.join(obstacles)} above"
             yield _row(name, "no", words, style)
         else:
-            yield _row(name, "ok", f"works: {lens.question}; costs {lens.cost}", style)
+            yield _row(name, "ok", f"works: {question}; costs {COSTS[name]}", style)
 
 
 def _row(subject: str, state: str, words: str, style: "Style") -> str:

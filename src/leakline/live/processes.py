@@ -36,7 +36,7 @@ def refuse_unwatched(pid: int, signal_number: int) -> None:
         has_runtime = _maps_runtime(pid)
     except PermissionError:
         raise ProgramError(
-            f"process {pid} belongs to another user; run leakline as that user or root"
+            f"process {pid} may not be inspected; run leakline as its user or as root"
         ) from None
     except OSError:
         raise ProgramError(f"there is no process {pid} any more") from None

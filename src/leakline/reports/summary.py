@@ -72,7 +72,7 @@ def _checking(report: Report, style: Style) -> Iterator[str]:
     alive_bytes = sum(process.live_bytes for process in run.processes)
     if alive_blocks:
         blocks = plural(alive_blocks, "block")
-        yield f"Not freed at the end: {bytes_in_words(alive_bytes)} in {blocks}."
+        yield f"Not freed at the last look: {bytes_in_words(alive_bytes)} in {blocks}."
 
 
 def _what_was_seen(report: Report, active: list[str]) -> Iterator[str]:

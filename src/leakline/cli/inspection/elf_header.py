@@ -3,8 +3,13 @@
 This runs before each watched program starts, so it reads no more than it needs.
 """
 
+from __future__ import annotations
+
 from struct import Struct, error
-from typing import BinaryIO, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 MAGIC = b"\x7fELF"
 
@@ -20,77 +25,72 @@ _LONGEST_PATH = 4096
 _LARGEST_DYNAMIC_BYTES = 1 << 20
 
 
-class ElfHeader(NamedTuple):
+class NotElfError(ValueError):
+    """The file is no sound ELF file."""
+
+
+class ElfHeader:
     """What kind of ELF file it is.
 
     Attributes:
-        x86_64: It is 64-bit little-endian x86; the rest is known only then.
         bits: 32 or 64.
+        x86_64: It is 64-bit little-endian x86; the rest is known only then.
         interpreter: Path of the loader it asks for; empty for a static program.
         needed: Names of the libraries it is linked to.
     """
 
-    x86_64: bool
-    bits: int
-    interpreter: str = ""
-    needed: tuple[str, ...] = ()
+    def __init__(self, file: BinaryIO) -> None:
+        start = file.read(_HEADER.size)
+        if not start.startswith(MAGIC) or len(start) < _HEADER.size:
+            raise NotElfError
+        fields = _HEADER.unpack(start)
+        self.bits = 64 if start[4] == _CLASS_64 else 32
+        self.x86_64 = (
+            start[4:6] == bytes([_CLASS_64, _LITTLE_ENDIAN])
+            and fields[2] == _MACHINE_X86_64
+        )
+        self.interpreter = ""
+        self.needed: tuple[str, ...] = ()
+        if self.x86_64:
+            self._read_segments(file, at=fields[5], count=fields[10])
+
+    def _read_segments(self, file: BinaryIO, at: int, count: int) -> None:
+        try:
+            file.seek(at)
+            table = file.read(count * _SEGMENT.size)
+            segments = [_Segment(row) for row in _SEGMENT.iter_unpack(table)]
+            for segment in segments:
+                if segment.kind == _INTERPRETER:
+                    self.interpreter = _text_at(file, segment.offset)
+                elif segment.kind == _DYNAMIC:
+                    self.needed = _needed(file, segment, segments)
+        except (error, OSError, ValueError, OverflowError):
+            raise NotElfError from None
 
 
-class _Segment(NamedTuple):
-    kind: int
-    offset: int
-    address: int
-    size: int
+class _Segment:
+    """One program header."""
+
+    __slots__ = ("address", "kind", "offset", "size")
+
+    def __init__(self, row: tuple[int, ...]) -> None:
+        self.kind, _, self.offset, self.address, _, self.size, _, _ = row
 
 
-def read_elf_header(file: BinaryIO) -> ElfHeader | None:
-    """Reads the headers; None when it is no sound ELF file."""
-    start = file.read(_HEADER.size)
-    if not start.startswith(MAGIC) or len(start) < _HEADER.size:
-        return None
-    fields = _HEADER.unpack(start)
-    if start[4] != _CLASS_64:
-        return ElfHeader(x86_64=False, bits=32)
-    if start[5] != _LITTLE_ENDIAN or fields[2] != _MACHINE_X86_64:
-        return ElfHeader(x86_64=False, bits=64)
-    try:
-        segments = _segments(file, at=fields[5], count=fields[10])
-        interpreter = _interpreter(file, segments)
-        needed = _needed(file, segments)
-    except (error, OSError, ValueError, OverflowError):
-        return None
-    return ElfHeader(x86_64=True, bits=64, interpreter=interpreter, needed=needed)
-
-
-def _segments(file: BinaryIO, at: int, count: int) -> list[_Segment]:
-    file.seek(at)
-    rows = _SEGMENT.iter_unpack(file.read(count * _SEGMENT.size))
-    return [_Segment(row[0], row[2], row[3], row[5]) for row in rows]
-
-
-def _interpreter(file: BinaryIO, segments: list[_Segment]) -> str:
-    for segment in segments:
-        if segment.kind == _INTERPRETER:
-            return _text_at(file, segment.offset)
-    return ""
-
-
-def _needed(file: BinaryIO, segments: list[_Segment]) -> tuple[str, ...]:
+def _needed(
+    file: BinaryIO, dynamic: _Segment, segments: list[_Segment]
+) -> tuple[str, ...]:
     """The names in the dynamic section, whose string table is found by address."""
-    names: list[int] = []
-    strings = 0
-    for segment in segments:
-        if segment.kind == _DYNAMIC:
-            file.seek(segment.offset)
-            size = min(segment.size, _LARGEST_DYNAMIC_BYTES) // _DYNAMIC_ENTRY.size
-            table = file.read(size * _DYNAMIC_ENTRY.size)
-            for tag, value in _DYNAMIC_ENTRY.iter_unpack(table):
-                if tag == _NEEDED:
-                    names.append(value)
-                elif tag == _STRING_TABLE:
-                    strings = value
+    file.seek(dynamic.offset)
+    count = min(dynamic.size, _LARGEST_DYNAMIC_BYTES) // _DYNAMIC_ENTRY.size
+    entries = list(_DYNAMIC_ENTRY.iter_unpack(file.read(count * _DYNAMIC_ENTRY.size)))
+    strings = next((value for tag, value in entries if tag == _STRING_TABLE), 0)
     place = _offset_of(strings, segments)
-    return tuple(_text_at(file, place + name) for name in names) if place else ()
+    if not place:
+        return ()
+    return tuple(
+        _text_at(file, place + value) for tag, value in entries if tag == _NEEDED
+    )
 
 
 def _offset_of(address: int, segments: list[_Segment]) -> int:
