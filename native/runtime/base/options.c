@@ -103,8 +103,11 @@ static bool set_option(const struct option* option, const char* value) {
         *(uint64_t*)option->value = number;
         return true;
     }
+    if (number > 1) {
+        return false;
+    }
     *(bool*)option->value = number == 1;
-    return number <= 1;
+    return true;
 }
 
 static bool set_by_name(const char* name, const char* value) {

@@ -11,7 +11,6 @@
 #include <sys/signalfd.h>
 
 #include "base/attributes.h"
-#include "base/options.h"
 #include "entry/real.h"
 #include "os/syscall.h"
 #include "os/world.h"
@@ -27,8 +26,7 @@ static uint64_t bit(int signal) {
 }
 
 static uint64_t stop_bit(void) {
-    int signal = (int)ll_options.stop_signal;
-    return ll_world_owns_signal(signal) ? bit(signal) : 0;
+    return ll_world_signal() != 0 ? bit(ll_world_signal()) : 0;
 }
 
 const sigset_t* ll_signal_set_for_kernel(const sigset_t* set, sigset_t* copy) {

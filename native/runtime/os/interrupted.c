@@ -1,13 +1,17 @@
 #include "os/interrupted.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <ucontext.h>
 
+#include "base/attributes.h"
+#include "os/context.h"
 #include "os/syscall.h"
 
 // Calls that end with EINTR after a signal handler although nothing else happened, and
@@ -81,9 +85,9 @@ static bool is_ignored(int signal) {
 
 // True when a signal waits that will run a handler of the program as soon as ours
 // returns: the call is then interrupted for the program's own reason.
-static bool program_signal_waits(const ucontext_t* context) {
+static bool program_signal_waits(int stop_signal, const ucontext_t* context) {
     uint64_t pending;
-    uint64_t blocked = context->uc_sigmask.__val[0];
+    uint64_t blocked = context->uc_sigmask.__val[0] | 1ULL << (stop_signal - 1);
     if (ll_syscall(SYS_rt_sigpending, &pending, sizeof pending) != 0) {
         return false;
     }
@@ -95,9 +99,91 @@ static bool program_signal_waits(const ucontext_t* context) {
     return false;
 }
 
-void ll_interrupted_restart(void* signal_context) {
+// Sleeps of a given length that the kernel itself can continue: it remembers the rest.
+static bool kernel_remembers(long number, const greg_t* arguments) {
+    enum { FUTEX_OPERATION = 0x7f };
+    switch (number) {
+    case SYS_poll:
+        return (int)arguments[REG_RDX] > 0;
+    case SYS_nanosleep:
+        return true;
+    case SYS_clock_nanosleep:
+        return ((int)arguments[REG_RSI] & TIMER_ABSTIME) == 0;
+    case SYS_futex:
+        return ((int)arguments[REG_RSI] & FUTEX_OPERATION) == FUTEX_WAIT &&
+               arguments[REG_R10] != 0;
+    default:
+        return false;
+    }
+}
+
+static int64_t now_ms(void) {
+    struct timespec now = {0};
+    ll_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// The epoll_wait that the thread was last interrupted in. A wait of 10 seconds must end
+// although a look interrupts it every second.
+static LL_THREAD_LOCAL struct {
+    greg_t pc;
+    greg_t sp;
+    int timeout_ms; // as left for the call that is made again
+    int64_t deadline_ms;
+} wait;
+
+// epoll_wait does not say how much of its time is left. When it began is not known
+// either, so a wait lasts longer by what passed before its first interruption; from
+// then on the time is kept. The wait is known again by its timeout, made shorter by one
+// here so that it differs from that of a new call at the same place.
+static void shorten_wait(greg_t* registers) {
+    int timeout_ms = (int)registers[REG_R10];
+    if (timeout_ms <= 0) {
+        return;
+    }
+    int64_t now = now_ms();
+    if (wait.pc != registers[REG_RIP] || wait.sp != registers[REG_RSP] ||
+        wait.timeout_ms != timeout_ms) {
+        wait.pc = registers[REG_RIP];
+        wait.sp = registers[REG_RSP];
+        wait.deadline_ms = now + timeout_ms;
+    }
+    int64_t left = wait.deadline_ms - now;
+    wait.timeout_ms = left < 0 ? 0 : left < timeout_ms ? (int)left : timeout_ms - 1;
+    registers[REG_R10] = wait.timeout_ms;
+}
+
+static void make_call_again(long number, ucontext_t* context) {
+    greg_t* registers = context->uc_mcontext.gregs;
+    if (kernel_remembers(number, registers) && ll_context_can_leave(context)) {
+        ll_context_continue_call(context);
+    }
+    if (number == SYS_epoll_wait || number == SYS_epoll_pwait) {
+        shorten_wait(registers);
+    }
+    registers[REG_RIP] -= SYSCALL_LENGTH;
+    registers[REG_RAX] = number;
+}
+
+// True when the thread had yet to execute the instruction by which a sleep goes on.
+static bool is_about_to_continue(const greg_t* registers) {
+    uint8_t code[SYSCALL_LENGTH];
+    return registers[REG_RAX] == SYS_restart_syscall &&
+           read_code((uintptr_t)registers[REG_RIP], code, sizeof code) &&
+           is_syscall(code);
+}
+
+void ll_interrupted_restart(int stop_signal, void* signal_context) {
     ucontext_t* context = signal_context;
     greg_t* registers = context->uc_mcontext.gregs;
+    ucontext_t* left_for = ll_context_left_for(context);
+    if (left_for != NULL) {
+        ll_context_continue_call(left_for);
+    }
+    if (is_about_to_continue(registers) && ll_context_can_leave(context)) {
+        registers[REG_RIP] += SYSCALL_LENGTH;
+        ll_context_continue_call(context);
+    }
     uintptr_t pc = (uintptr_t)registers[REG_RIP];
     uint8_t code[CODE_LENGTH];
     if (registers[REG_RAX] != -EINTR ||
@@ -106,9 +192,7 @@ void ll_interrupted_restart(void* signal_context) {
         return;
     }
     long number = number_from_code(code);
-    if (number < 0 || program_signal_waits(context)) {
-        return;
+    if (number >= 0 && !program_signal_waits(stop_signal, context)) {
+        make_call_again(number, context);
     }
-    registers[REG_RIP] -= SYSCALL_LENGTH;
-    registers[REG_RAX] = number;
 }

@@ -6,4 +6,4 @@
 // To be called last in the handler of the stop signal, with all signals blocked.
 // Changes the context so that an interrupted system call is made again, unless a signal
 // of the program itself is waiting to interrupt it.
-void ll_interrupted_restart(void* context);
+void ll_interrupted_restart(int stop_signal, void* context);

@@ -48,6 +48,9 @@ void ll_world_resume(struct ll_world* world);
 // True when the signal is the one that stops threads and asks for snapshots.
 bool ll_world_owns_signal(int signal);
 
+// That signal, 0 before ll_world_start.
+int ll_world_signal(void);
+
 // The registers that a signal handler's context holds.
 void ll_registers_interrupted(const void* context, struct ll_registers* registers);
 
