@@ -21,6 +21,7 @@ from leakline.errors import UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
 
     from leakline.model.report import Report
 
@@ -84,9 +85,10 @@ def _wait(child: Child, every_s: float | None, recording: str) -> int:
         return child.wait()
     from pathlib import Path
 
-    from leakline.cli.snapshots import Periodic
+    from leakline.cli.snapshots import Periodic, follow
 
-    return child.wait(every_s, Periodic(Path(recording)).look)
+    with follow(Path(recording)) as follower:
+        return child.wait(every_s, Periodic(follower).look)
 
 
 def _report(
@@ -99,6 +101,28 @@ def _report(
     from leakline.cli.loading import load_recording
 
     loaded = load_recording(Path(place.path), arguments)
-    run_ = replace(loaded.run, command=tuple(command), exit_code=exit_code_of(status))
-    report: Report = replace(loaded, run=run_)
+    watched_run = replace(
+        loaded.run,
+        command=tuple(command),
+        exit_code=exit_code_of(status),
+        not_seen=(*loaded.run.not_seen, *_about_survivors(place)),
+    )
+    report: Report = replace(loaded, run=watched_run)
     return presentation.show(report, arguments, fallback=sys.stderr)
+
+
+def _about_survivors(place: RecordingPlace) -> Iterator[str]:
+    """Keeps the recording for processes that outlive the program, and says so."""
+    from pathlib import Path
+
+    from leakline.cli.snapshots import still_running
+
+    survivors = still_running(Path(place.path))
+    if survivors:
+        place.keep()
+        numbers = ", ".join(map(str, survivors))
+        yield (
+            f"Still running when this report was made: {numbers}. The recording stays "
+            f"in {place.path}: `leakline snapshot PID` looks at them now, `leakline "
+            "report` after their end."
+        )

@@ -34,12 +34,13 @@ class Follower:
     """Reads a recording while it is written.
 
     Attributes:
-        running: Processes that began and did not end, with their stop signal.
+        running: Ids of processes that began and did not end, with their stop signal;
+            a program that became another one by exec is there once.
         answered: Numbers of the requests whose snapshots are complete.
     """
 
     def __init__(self, descriptor: int, position: int) -> None:
-        self.running: dict[ProcessKey, int] = {}
+        self.running: dict[int, int] = {}
         self.answered: set[int] = set()
         self._descriptor = descriptor
         self._position = position
@@ -58,13 +59,13 @@ class Follower:
     def _take(self, process: ProcessKey, writer: int, record: Record) -> None:
         match record:
             case ProcessStartRecord():
-                self.running[process] = DEFAULT_SIGNAL
+                self.running[process.pid] = DEFAULT_SIGNAL
             case ProcessEndRecord():
-                self.running.pop(process, None)
+                self.running.pop(process.pid, None)
             case OptionRecord(text=text) if text.startswith(b"stop_signal="):
                 number = text.partition(b"=")[2]
                 if number.isdigit():
-                    self.running[process] = int(number)
+                    self.running[process.pid] = int(number)
             case SnapshotBeginRecord():
                 self._begun[process, writer] = record.request
             case SnapshotEndRecord():
@@ -100,36 +101,46 @@ def take_snapshot(pid: int, recording: Path, timeout_s: float) -> None:
         os.close(process)
 
 
+def still_running(recording: Path) -> list[int]:
+    """The processes of a recording that have not ended."""
+    with follow(recording) as follower:
+        follower.poll()
+        return [
+            pid
+            for pid, signal_number in follower.running.items()
+            if _is_watched(pid, signal_number)
+        ]
+
+
 class Periodic:
     """Asks every running process of a recording for a snapshot, time after time."""
 
-    def __init__(self, recording: Path) -> None:
-        self._recording = recording
-        self._asked: dict[ProcessKey, int] = {}
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self._asked: dict[int, int] = {}
 
     def look(self) -> None:
-        """Asks each process that has answered the request before this one."""
-        with follow(self._recording) as follower:
-            follower.poll()
-            for process, signal_number in follower.running.items():
-                waiting_for = self._asked.get(process)
-                if waiting_for is None or waiting_for in follower.answered:
-                    self._ask(process, signal_number)
+        """Asks each process; one that has not answered yet is left out this time."""
+        self._follower.poll()
+        for pid, signal_number in self._follower.running.items():
+            asked = self._asked.pop(pid, None)
+            if asked is None or asked in self._follower.answered:
+                self._ask(pid, signal_number)
 
-    def _ask(self, process: ProcessKey, signal_number: int) -> None:
+    def _ask(self, pid: int, signal_number: int) -> None:
         request = new_request()
         try:
-            descriptor = open_process(process.pid)
+            process = open_process(pid)
         except LeaklineError:
             return  # it has ended; the recording says how
         try:
-            refuse_unwatched(process.pid, signal_number)
-            ask_periodically(descriptor, signal_number, request)
-            self._asked[process] = request
+            refuse_unwatched(pid, signal_number)
+            ask_periodically(process, signal_number, request)
+            self._asked[pid] = request
         except LeaklineError:
-            pass
+            pass  # it is ending, or no longer listens
         finally:
-            os.close(descriptor)
+            os.close(process)
 
 
 class _Demand:
@@ -139,7 +150,7 @@ class _Demand:
         self._pid = pid
         self._process = process
         self._follower = follower
-        self._signal_number = _stop_signal(follower, pid)
+        self._signal_number = follower.running.get(pid, DEFAULT_SIGNAL)
         self._requests: set[int] = set()
         refuse_unwatched(pid, self._signal_number)
 
@@ -170,11 +181,9 @@ class _Demand:
         return bool(self._requests & self._follower.answered)
 
 
-def _stop_signal(follower: Follower, pid: int) -> int:
-    """The signal that the newest process with this id listens to."""
-    signals = [
-        (process.started_ns, number)
-        for process, number in follower.running.items()
-        if process.pid == pid
-    ]
-    return max(signals)[1] if signals else DEFAULT_SIGNAL
+def _is_watched(pid: int, signal_number: int) -> bool:
+    try:
+        refuse_unwatched(pid, signal_number)
+    except LeaklineError:
+        return False
+    return True
