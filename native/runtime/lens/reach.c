@@ -3,13 +3,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/options.h"
 #include "format/records.h"
 #include "heap/inspect.h"
 #include "lens/classify.h"
 #include "lens/group.h"
+#include "lens/held.h"
 #include "lens/mark.h"
 #include "lens/mark_roots.h"
 #include "lens/stack_records.h"
+#include "lens/stopped_frames.h"
 #include "os/syscall.h"
 #include "record/recording.h"
 
@@ -19,6 +22,8 @@ enum { STACK_SHARE = 128, STACK_LEAST = 1 << 20 };
 struct sight {
     struct ll_heap_totals totals;
     struct ll_groups groups;
+    struct ll_stopped_frames frames; // empty unless dead slots are asked for
+    struct ll_held held;             // what they hold
     struct ll_roots_seen roots;
     struct ll_classified classified;
     uint64_t mark_ns;
@@ -38,11 +43,14 @@ uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world)
     mark_and_classify(&sight, look, world);
     write_not_seen(&sight, world);
     uint32_t groups = write_groups(&sight.groups);
+    ll_held_write(&sight.held, &sight.frames);
     write_totals(&sight);
     struct ll_record_snapshot_end end = {.number = look->number, .groups = groups};
     ll_record(LL_RECORD_snapshot_end, &end, sizeof end, NULL, 0);
     ll_recording_flush();
     ll_groups_release(&sight.groups);
+    ll_held_release(&sight.held);
+    ll_stopped_frames_release(&sight.frames);
     return sight.classified.lost_blocks;
 }
 
@@ -72,15 +80,35 @@ static bool mark_ignored(struct ll_block block, void* marker) {
     return true;
 }
 
-// What cannot be marked cannot be judged: without roots nothing is counted, rather than
-// every block as lost.
-static void mark_and_classify(struct sight* sight, const struct ll_look* look,
-                              const struct ll_world* world) {
+static void mark(struct sight* sight, struct ll_marker* marker,
+                 const struct ll_look* look, const struct ll_world* world,
+                 struct ll_stopped_frames* frames) {
     static const struct ll_flood reach = {
         .next = {LL_MARK_REACHED, LL_MARK_REACHED, LL_MARK_POINTED, LL_MARK_CIRCLED},
         .pending = LL_MARK_POINTED,
         .settled = LL_MARK_REACHED,
     };
+    ll_heap_clear_marks();
+    ll_marker_use(marker, &reach);
+    ll_heap_visit(mark_ignored, marker);
+    sight->roots = ll_mark_roots(marker, look, world, frames);
+    ll_mark_finish(marker);
+}
+
+// What the stacks' frames hold is marked apart, if that can be done with little memory.
+static void mark_with_held(struct sight* sight, struct ll_marker* marker,
+                           const struct ll_look* look, const struct ll_world* world) {
+    mark(sight, marker, look, world, &sight->frames);
+    if (!ll_held_find(&sight->held, marker, &sight->frames)) {
+        ll_held_release(&sight->held);
+        mark(sight, marker, look, world, NULL);
+    }
+}
+
+// What cannot be marked cannot be judged: without roots nothing is counted, rather than
+// every block as lost.
+static void mark_and_classify(struct sight* sight, const struct ll_look* look,
+                              const struct ll_world* world) {
     size_t stack_bytes = sight->totals.mapped_bytes / STACK_SHARE;
     struct ll_marker* marker =
         ll_marker_start(stack_bytes > STACK_LEAST ? stack_bytes : STACK_LEAST);
@@ -89,11 +117,11 @@ static void mark_and_classify(struct sight* sight, const struct ll_look* look,
         return;
     }
     uint64_t started_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    ll_heap_clear_marks();
-    ll_marker_use(marker, &reach);
-    ll_heap_visit(mark_ignored, marker);
-    sight->roots = ll_mark_roots(marker, look, world);
-    ll_mark_finish(marker);
+    if (ll_options.dead_slots) {
+        mark_with_held(sight, marker, look, world);
+    } else {
+        mark(sight, marker, look, world, NULL);
+    }
     if (sight->roots.complete) {
         sight->classified = ll_classify(marker, &sight->groups);
     }
