@@ -132,8 +132,10 @@ RUN = Run(
     0,
     LENSES,
     (
-        ("Process 4713 ran /sbin/ldconfig, which is statically linked: it could not be "
-        "watched."),
+        (
+            "Process 4713 ran /sbin/ldconfig, which is statically linked: it could not be "
+            "watched."
+        ),
     ),
     PROCESSES,
 )

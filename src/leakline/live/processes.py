@@ -2,6 +2,7 @@
 
 import os
 import re
+from errno import EINVAL, ESRCH
 from pathlib import Path
 
 from leakline.errors import ProgramError
@@ -19,10 +20,11 @@ def open_process(pid: int) -> int:
     """
     try:
         return os.pidfd_open(pid)
-    except (ProcessLookupError, ValueError, OverflowError):
+    except (OSError, OverflowError) as error:
+        # EINVAL stands for 0 and for ids beyond the largest.
+        if isinstance(error, OSError) and error.errno not in (ESRCH, EINVAL):
+            raise ProgramError(f"process {pid}: {error.strerror}") from None
         raise ProgramError(f"there is no process {pid}") from None
-    except OSError as error:
-        raise ProgramError(f"process {pid}: {error.strerror}") from None
 
 
 def refuse_unwatched(pid: int, signal_number: int) -> None:

@@ -15,7 +15,7 @@ _C_LIBRARY = re.compile(r".*/libc(\.so\.6|-2\.\d+\.so)|.*/libpthread[^/]*")
 
 def relative_path(path: str, folder: Path) -> str:
     """The path relative to `folder` if it lies below it, else as it is."""
-    prefix = f"{folder}/"
+    prefix = f"{str(folder).rstrip('/')}/"
     return path.removeprefix(prefix) if len(path) > len(prefix) else path
 
 
