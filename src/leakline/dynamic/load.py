@@ -1,0 +1,84 @@
+"""The way from a recording to a report: read, merge, name, describe."""
+
+from pathlib import Path
+
+from leakline.dynamic.findings import hidden_totals, make_findings
+from leakline.dynamic.merge import Groups, add_snapshot, used_stacks
+from leakline.dynamic.not_seen import incomplete_stacks, not_seen
+from leakline.dynamic.process_log import (
+    ProcessLog,
+    chosen_snapshot,
+    read_processes,
+)
+from leakline.dynamic.processes import describe_run
+from leakline.dynamic.stack_table import ProcessStacks, StackTable
+from leakline.dynamic.stacks import StackBuilder
+from leakline.model.finding import Kind
+from leakline.model.report import Report
+from leakline.recording.reader import open_recording
+from leakline.symbols.resolve import Module, Progress, Resolved, resolve
+
+LEAKS = frozenset({Kind.LOST, Kind.INDIRECT})
+ALL_KINDS = LEAKS | {Kind.REACHABLE}
+
+
+def load(
+    path: Path,
+    *,
+    show: frozenset[Kind] = LEAKS,
+    progress: Progress | None = None,
+) -> Report:
+    """Reads a recording and reports what was found.
+
+    Args:
+        path: The recording.
+        show: Kinds that become findings; others are only counted, in `Report.hidden`.
+        progress: Called now and then with a stage, work done and work in all.
+
+    Raises:
+        RecordingError: The file is no recording that can be read.
+    """
+    with open_recording(path) as recording:
+        if progress is not None:
+            progress("reading the recording", 0, 1)
+        logs = read_processes(recording)
+        damage = recording.damage
+    table = StackTable()
+    groups = _merge(list(logs.values()), table)
+    shown = [key for key in groups if key.kind in show]
+    resolved = _name(table, used_stacks(shown), progress)
+    findings = make_findings(groups, shown, StackBuilder(table, resolved.frames))
+    sentences = [
+        *not_seen(logs.values(), damage),
+        *incomplete_stacks(findings),
+        *resolved.notes,
+    ]
+    return Report(
+        run=describe_run(logs.values(), sentences),
+        findings=findings,
+        hidden=hidden_totals(groups, ALL_KINDS - show),
+    )
+
+
+def _merge(logs: list[ProcessLog], table: StackTable) -> Groups:
+    groups: Groups = {}
+    for log in logs:
+        snapshot = chosen_snapshot(log)
+        if snapshot is not None:
+            add_snapshot(groups, log, snapshot, ProcessStacks(log, table))
+    return groups
+
+
+def _name(table: StackTable, stacks: set[int], progress: Progress | None) -> Resolved:
+    """Names every call on the way from some stacks to their outermost frames."""
+    requests: dict[Module, set[int]] = {}
+    seen: set[int] = set()
+    for number in stacks:
+        while number and number not in seen:
+            seen.add(number)
+            call = table.calls[number]
+            if call.address is not None:
+                offsets = requests.setdefault(call.address.module, set())
+                offsets.add(call.address.offset)
+            number = call.parent  # noqa: PLW2901 -- walks from a stack to its root
+    return resolve(requests, progress)
