@@ -39,7 +39,8 @@ void ll_frames_set_outermost(struct ll_walker* walker, enum ll_step last,
 // the handler may run on another stack, and soon be gone.
 static LL_COLD uint32_t walk_out_of_handler(struct ll_walker* walker,
                                             struct ll_frame frame) {
-    struct ll_stack_reader reader = {.bounds = walker->bounds};
+    struct ll_stack_reader reader = {.bounds = walker->bounds,
+                                     .wanted = LL_CAPTURE_REGISTERS};
     enum ll_step step = LL_STEP_CALLER;
     uint16_t reason = LL_STOP_none;
     walker->frames[walker->frame_count - 1].flags |= LL_NODE_signal;
@@ -74,52 +75,89 @@ static bool is_on_known_stack(struct ll_walker* walker, uintptr_t sp) {
     return ll_bounds_at(sp, &walker->bounds);
 }
 
-// The walk's frames become levels, and the innermost one's node is the result.
-static uint32_t finish(struct ll_walker* walker, enum ll_levels_base base) {
-    if (ll_levels_add_frames(walker, base)) {
-        return ll_level_node(walker, walker->at);
+// A walk to the end of the stack: its frames become the levels.
+static uint32_t finish_at_end(struct ll_walker* walker) {
+    return ll_levels_add_frames(walker, LL_LEVELS_NONE)
+               ? ll_level_node(walker, walker->at)
+               : ll_frames_node(walker);
+}
+
+// The walk met a frame that is not plain, or the last one. True when it goes on.
+static LL_COLD bool step_specially(struct ll_walker* walker,
+                                   const struct ll_caller* caller,
+                                   struct ll_frame* frame, uint32_t* node) {
+    struct ll_stack_reader reader = {.bounds = walker->bounds,
+                                     .wanted = LL_CAPTURE_REGISTERS};
+    uint16_t reason = LL_STOP_none;
+    enum ll_step step = ll_frame_caller(
+        &reader, &walker->frames[walker->frame_count - 1], frame, &reason);
+    if (step == LL_STEP_CALLER && frame->flags == 0) {
+        return true;
     }
-    return ll_frames_node(walker);
+    if (step == LL_STEP_CALLER) {
+        *node = walk_out_of_handler(walker, *frame);
+    } else if (step == LL_STEP_NEEDS_REGISTER ||
+               (step == LL_STEP_STOPPED && reason == LL_STOP_expression)) {
+        *node = ll_frames_capture_fully(walker, caller);
+    } else {
+        ll_frames_set_outermost(walker, step, reason);
+        *node = finish_at_end(walker);
+    }
+    return false;
+}
+
+static LL_COLD uint32_t stop_at_once(struct ll_walker* walker,
+                                     const struct ll_frame* frame, uint16_t reason) {
+    ll_frame_keep(walker, frame);
+    ll_frames_set_outermost(walker, LL_STEP_STOPPED, reason);
+    return finish_at_end(walker);
+}
+
+static uint32_t walk(struct ll_walker* walker, const struct ll_caller* caller);
+
+// A walk to level `walker->at`: its frames become levels inside of that.
+static uint32_t finish_at_join(struct ll_walker* walker,
+                               const struct ll_caller* caller) {
+    uint32_t join = walker->at;
+    if (LL_UNLIKELY(!ll_levels_add_frames(walker, LL_LEVELS_JOINED))) {
+        // There are no levels now, so the next walk goes to the end.
+        return walk(walker, caller);
+    }
+    uint32_t node = ll_level_node(walker, walker->at);
+    if (walker->dropped == 0) {
+        ll_memo_keep(walker, join, node);
+    }
+    return node;
 }
 
 static uint32_t walk(struct ll_walker* walker, const struct ll_caller* caller) {
     struct ll_frame frame = {.sp = caller->sp, .pc = caller->pc, .rbp = caller->rbp};
-    uint16_t reason = LL_STOP_outside_stack;
-    enum ll_step step = LL_STEP_STOPPED;
+    uint32_t node = ll_memo_node(walker, &frame);
+    if (node != 0) {
+        return node;
+    }
     walker->frame_count = 0;
     if (LL_UNLIKELY(!is_on_known_stack(walker, frame.sp))) {
-        ll_frame_keep(walker, &frame);
-        ll_frames_set_outermost(walker, step, reason);
-        return ll_frames_node(walker);
+        return stop_at_once(walker, &frame, LL_STOP_outside_stack);
     }
-    struct ll_stack_reader reader = {.bounds = walker->bounds};
-    do {
-        if (ll_levels_join(walker, &frame)) {
-            return finish(walker, LL_LEVELS_JOINED);
-        }
+    while (!ll_levels_join(walker, &frame)) {
         frame.rule = ll_rule_at(frame.pc);
         if (LL_UNLIKELY(!ll_frame_keep(walker, &frame))) {
-            ll_frames_set_outermost(walker, LL_STEP_STOPPED, LL_STOP_depth);
-            return finish(walker, LL_LEVELS_NONE);
+            return stop_at_once(walker, &frame, LL_STOP_depth);
         }
-        step = ll_frame_caller(&reader, &walker->frames[walker->frame_count - 1],
-                               &frame, &reason);
-        if (LL_UNLIKELY(frame.flags != 0 && step == LL_STEP_CALLER)) {
-            return walk_out_of_handler(walker, frame);
+        if (LL_UNLIKELY(!ll_frame_plain_caller(walker->bounds, &frame) ||
+                        frame.pc == 0) &&
+            !step_specially(walker, caller, &frame, &node)) {
+            return node;
         }
-    } while (step == LL_STEP_CALLER);
-    if (step == LL_STEP_NEEDS_REGISTER ||
-        (step == LL_STEP_STOPPED && reason == LL_STOP_expression)) {
-        return ll_frames_capture_fully(walker, caller);
     }
-    ll_frames_set_outermost(walker, step, reason);
-    return finish(walker, LL_LEVELS_NONE);
+    return finish_at_join(walker, caller);
 }
 
 uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* caller) {
     uint32_t now = atomic_load_explicit(&epoch, memory_order_relaxed);
     if (LL_UNLIKELY(walker->epoch != now)) {
-        ll_walker_reset(walker);
+        ll_walker_clear(walker);
         walker->epoch = now;
     }
     const struct ll_level* level = &walker->levels[walker->at];

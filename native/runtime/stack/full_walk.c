@@ -74,7 +74,8 @@ LL_COLD uint32_t ll_frames_capture_fully(struct ll_walker* walker,
                                          const struct ll_caller* caller) {
     struct ll_unwind_state state = {.known = 0};
     registers_here(&state);
-    struct ll_stack_reader reader = {.bounds = walker->bounds};
+    struct ll_stack_reader reader = {.bounds = walker->bounds,
+                                     .wanted = LL_ALL_REGISTERS};
     uint16_t reason = LL_STOP_expression;
     if (!leave_runtime(&reader, caller, &state)) {
         unsigned flags = LL_NODE_stopped;

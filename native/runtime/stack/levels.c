@@ -125,11 +125,11 @@ static void add_proof(void* context, uintptr_t address, uint64_t value) {
 
 // Proves a step by the tables by doing it again.
 static void prove_full(struct ll_walker* walker, const struct ll_frame* frame) {
-    struct ll_stack_reader reader = {walker->bounds, add_proof, walker};
-    struct ll_frame again = *frame;
+    struct ll_stack_reader reader = {walker->bounds, LL_CAPTURE_REGISTERS, add_proof,
+                                     walker};
     struct ll_frame caller;
     uint16_t reason;
-    ll_frame_caller(&reader, &again, &caller, &reason);
+    ll_frame_caller(&reader, frame, &caller, &reason);
 }
 
 // Adds what proves that the frame's caller is `outer`, NULL for the outermost frame.
@@ -224,21 +224,18 @@ bool ll_levels_add_frames(struct ll_walker* walker, enum ll_levels_base base) {
     }
     walker->at = walker->count - 1;
     bool fits = walker->proof_count <= ll_walker_proofs_max(walker);
-    if (!fits) {
+    if (LL_UNLIKELY(!fits)) {
         ll_walker_reset(walker);
+        ll_walker_grow(walker);
     }
     return fits;
 }
 
 // A step by the tables, with what a capture knows of the registers.
-static LL_COLD enum ll_step special_caller(const struct ll_stack_reader* reader,
-                                           const struct ll_frame* frame,
-                                           struct ll_frame* caller, uint16_t* reason) {
-    if (ll_rule_special(frame->rule) == LL_RULE_END) {
-        return LL_STEP_END;
-    }
-    struct ll_unwind_state state = {.known = 1U << LL_RSP | 1U << LL_RBP |
-                                             1U << LL_CFI_RETURN_ADDRESS,
+static enum ll_step special_caller(const struct ll_stack_reader* reader,
+                                   const struct ll_frame* frame,
+                                   struct ll_frame* caller, uint16_t* reason) {
+    struct ll_unwind_state state = {.known = LL_CAPTURE_REGISTERS,
                                     .flags = frame->flags};
     state.registers[LL_RSP] = frame->sp;
     state.registers[LL_RBP] = frame->rbp;
@@ -251,30 +248,22 @@ static LL_COLD enum ll_step special_caller(const struct ll_stack_reader* reader,
     return step;
 }
 
-enum ll_step ll_frame_caller(const struct ll_stack_reader* reader,
-                             struct ll_frame* frame, struct ll_frame* caller,
-                             uint16_t* reason) {
+LL_COLD enum ll_step ll_frame_caller(const struct ll_stack_reader* reader,
+                                     const struct ll_frame* frame,
+                                     struct ll_frame* caller, uint16_t* reason) {
     ll_rule rule = frame->rule;
-    uint64_t cfa = ll_rule_cfa_bytes(rule);
-    uint64_t rbp_bytes = ll_rule_rbp_bytes(rule);
-    if (LL_LIKELY(ll_rule_kind(rule) == LL_RULE_RSP)) {
-        cfa += frame->sp;
-    } else if (LL_LIKELY(ll_rule_kind(rule) == LL_RULE_RBP)) {
-        cfa += frame->rbp;
-    } else {
-        return special_caller(reader, frame, caller, reason);
+    if (ll_rule_kind(rule) == LL_RULE_SPECIAL) {
+        return ll_rule_special(rule) == LL_RULE_END
+                   ? LL_STEP_END
+                   : special_caller(reader, frame, caller, reason);
     }
-    if (LL_UNLIKELY(cfa <= frame->sp || cfa > reader->bounds.high || cfa % 8 != 0 ||
-                    cfa - rbp_bytes < frame->sp)) {
+    *caller = *frame;
+    if (!ll_frame_plain_caller(reader->bounds, caller)) {
         *reason = LL_STOP_outside_stack;
         return LL_STEP_STOPPED;
     }
-    caller->sp = cfa;
-    caller->pc = ll_stack_load(cfa - 8);
-    caller->rbp = rbp_bytes != 0 ? ll_stack_load(cfa - rbp_bytes) : frame->rbp;
-    caller->flags = 0;
     if (reader->seen != NULL) {
-        reader->seen(reader->context, cfa - 8, caller->pc);
+        reader->seen(reader->context, caller->sp - 8, caller->pc);
     }
-    return LL_LIKELY(caller->pc != 0) ? LL_STEP_CALLER : LL_STEP_END;
+    return caller->pc != 0 ? LL_STEP_CALLER : LL_STEP_END;
 }

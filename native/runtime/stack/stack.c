@@ -75,12 +75,12 @@ static void state_from_registers(const struct ll_registers* registers,
         state->registers[i] = registers->general[i];
     }
     state->registers[LL_CFI_RETURN_ADDRESS] = registers->pc;
-    state->known = (1U << LL_CFI_REGISTERS) - 1;
+    state->known = LL_ALL_REGISTERS;
 }
 
 bool ll_unwind_step(struct ll_registers* registers, uintptr_t* cfa) {
     // Of the stack that is being looked at; looks are one at a time.
-    static struct ll_stack_reader reader;
+    static struct ll_stack_reader reader = {.wanted = LL_ALL_REGISTERS};
     struct ll_unwind_state state;
     state_from_registers(registers, &state);
     bool is_first = *cfa == 0;

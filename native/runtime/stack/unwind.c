@@ -93,7 +93,8 @@ enum ll_step ll_unwind_apply(const struct ll_cfi_row* row,
     }
     struct ll_unwind_state caller = {.flags = row->signal_frame ? LL_NODE_exact_pc : 0};
     for (unsigned reg = 0; reg < LL_CFI_REGISTERS; reg++) {
-        if (find_register(row, reg, cfa, reader, state, &caller.registers[reg])) {
+        if (reader->wanted >> reg & 1 &&
+            find_register(row, reg, cfa, reader, state, &caller.registers[reg])) {
             caller.known |= 1U << reg;
         }
     }

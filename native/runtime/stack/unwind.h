@@ -18,9 +18,17 @@ enum ll_step { LL_STEP_CALLER, LL_STEP_END, LL_STEP_STOPPED, LL_STEP_NEEDS_REGIS
 // `seen`, so that a later look can tell whether the step would go the same way.
 struct ll_stack_reader {
     struct ll_stack_bounds bounds;
+    uint32_t wanted; // bit per register that is to be found for the caller
     void (*seen)(void* context, uintptr_t address, uint64_t value);
     void* context;
 };
+
+enum {
+    LL_ALL_REGISTERS = (1 << LL_CFI_REGISTERS) - 1,
+    // What captures follow.
+    LL_CAPTURE_REGISTERS = 1 << LL_RSP | 1 << LL_RBP | 1 << LL_CFI_RETURN_ADDRESS,
+};
+
 bool ll_stack_read(const struct ll_stack_reader* reader, uintptr_t address,
                    uint64_t* value);
 

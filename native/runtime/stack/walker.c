@@ -36,6 +36,14 @@ void ll_walker_reset(struct ll_walker* walker) {
     walker->levels[0].sp = 0;
 }
 
+void ll_walker_clear(struct ll_walker* walker) {
+    ll_walker_reset(walker);
+    walker->bounds = (struct ll_stack_bounds){0};
+    for (unsigned i = 0; i < LL_MEMOS; i++) {
+        walker->memos[i].sp = 0;
+    }
+}
+
 static struct ll_walker* make(void) {
     size_t header = sizeof(struct ll_walker);
     char* start = ll_memory_map(header + tables_size(CAPACITY_MIN));
@@ -62,8 +70,7 @@ LL_COLD struct ll_walker* ll_walker_borrow(void) {
     for (unsigned i = 0; i < SPARE_MAX; i++) {
         struct ll_walker* walker = atomic_exchange(&spare[i], NULL);
         if (walker != NULL) {
-            ll_walker_reset(walker);
-            walker->bounds = (struct ll_stack_bounds){0};
+            ll_walker_clear(walker);
             return walker;
         }
     }

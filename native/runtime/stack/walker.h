@@ -33,6 +33,25 @@ struct ll_frame {
     uint32_t flags; // LL_NODE_*
 };
 
+// A capture that joined the levels and went its own way inside of them. It stands for
+// a walk while level `join` is what it was and the proofs hold. Programs often come
+// back to a few places by turns; each then costs no more than coming back to the last
+// one.
+enum { LL_MEMOS = 16, LL_MEMO_PROOFS = 24 };
+struct ll_memo {
+    uint64_t sp; // of the innermost frame, as for a level
+    uint64_t pc;
+    uint64_t rbp;
+    uint64_t join_sp;
+    uint64_t join_rbp;
+    uint32_t join;
+    uint32_t join_node; // the same node means the same code in all outer frames
+    uint32_t node;
+    uint32_t needs_rbp : 1;
+    uint32_t proof_count : 31;
+    struct ll_proof proofs[LL_MEMO_PROOFS];
+};
+
 // Why there is no frame outside of the outermost one: nothing, or LL_NODE_stopped with
 // its reason.
 struct ll_outermost {
@@ -56,10 +75,14 @@ struct ll_walker {
     struct ll_proof* proofs;
     struct ll_frame* frames; // innermost first
     size_t size_bytes;       // of the mapping that begins at `levels`
+    struct ll_memo memos[LL_MEMOS];
 };
 
-// Forgets the levels.
+// Forgets the levels; memos stay, since they count only with their level.
 void ll_walker_reset(struct ll_walker* walker);
+
+// Forgets all, for a new thread or since code was unloaded.
+void ll_walker_clear(struct ll_walker* walker);
 
 LL_INLINE uint32_t ll_walker_proofs_max(const struct ll_walker* walker) {
     return 2 * walker->capacity;
