@@ -40,6 +40,7 @@ static struct ll_span* take_idle(unsigned list) {
 
 static void describe_class(struct ll_span* span, unsigned class) {
     span->kind = LL_SPAN_SMALL;
+    span->words = span->own_words;
     span->class = (uint8_t)class;
     span->capacity = ll_classes[class].capacity;
     span->block_size = ll_classes[class].block_size;
@@ -51,14 +52,22 @@ static void describe_class(struct ll_span* span, unsigned class) {
     span->list = LL_LIST_NONE;
 }
 
-// A header that lacks words, for want of memory, is lost; it costs its own size only.
+static void give_idle(struct ll_span* span, unsigned list) {
+    span->next = idle[list];
+    idle[list] = span;
+}
+
 static struct ll_span* make_small(unsigned class) {
     struct ll_span* span = ll_arena_take(&header_arena, sizeof *span);
     if (span == NULL) {
         return NULL;
     }
-    span->words = ll_arena_take(&word_arena, words_bytes(class));
-    return span->words == NULL ? NULL : span;
+    span->own_words = ll_arena_take(&word_arena, words_bytes(class));
+    if (span->own_words == NULL) {
+        give_idle(span, LIST_BARE);
+        return NULL;
+    }
+    return span;
 }
 
 struct ll_span* ll_header_take_small(unsigned class) {
@@ -66,10 +75,19 @@ struct ll_span* ll_header_take_small(unsigned class) {
     if (span == NULL) {
         span = make_small(class);
     } else if (!span->is_purged) {
-        memset(span->words, 0, words_bytes(class));
+        memset(span->own_words, 0, words_bytes(class));
     }
     if (span != NULL) {
         describe_class(span, class);
+    }
+    return span;
+}
+
+// When memory has run out: a header of some class, until it is given back.
+static struct ll_span* take_any_idle(void) {
+    struct ll_span* span = NULL;
+    for (unsigned class = 0; class < LL_CLASS_COUNT && span == NULL; class++) {
+        span = take_idle(class);
     }
     return span;
 }
@@ -79,6 +97,9 @@ struct ll_span* ll_header_take_bare(void) {
     if (span == NULL) {
         span = ll_arena_take(&header_arena, sizeof *span);
     }
+    if (span == NULL) {
+        span = take_any_idle();
+    }
     if (span != NULL) {
         span->words = no_words;
         __atomic_store_n(&span->owner, LL_OWNER_NONE, __ATOMIC_RELAXED);
@@ -87,7 +108,7 @@ struct ll_span* ll_header_take_bare(void) {
 }
 
 void ll_header_give(struct ll_span* span) {
-    unsigned list = span->kind == LL_SPAN_SMALL ? span->class : (unsigned)LIST_BARE;
+    unsigned list = span->own_words != NULL ? span->class : (unsigned)LIST_BARE;
     past_allocations += span->allocated;
     span->allocated = 0;
     span->freed = 0;
@@ -95,16 +116,15 @@ void ll_header_give(struct ll_span* span) {
     span->kind = LL_SPAN_NONE;
     span->is_purged = false;
     span->previous = NULL;
-    span->next = idle[list];
-    idle[list] = span;
+    give_idle(span, list);
 }
 
 static void purge_words(struct ll_span* span, unsigned class) {
-    uintptr_t start = (uintptr_t)span->words;
+    uintptr_t start = (uintptr_t)span->own_words;
     uintptr_t end = start + words_bytes(class);
     uintptr_t first_page = (start + LL_PAGE_SIZE - 1) & ~(uintptr_t)(LL_PAGE_SIZE - 1);
     uintptr_t last_page = end & ~(uintptr_t)(LL_PAGE_SIZE - 1);
-    memset(span->words, 0, first_page - start);
+    memset(span->own_words, 0, first_page - start);
     memset((void*)last_page, 0, end - last_page);
     ll_memory_purge((void*)first_page, last_page - first_page);
     span->is_purged = true;

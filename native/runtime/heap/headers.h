@@ -10,6 +10,8 @@ bool ll_headers_start(void);
 struct ll_span* ll_header_take_small(unsigned class);
 struct ll_span* ll_header_take_bare(void);
 
+// Comes before the span's units are given back: they need a header then, and when
+// memory has run out it is this one.
 void ll_header_give(struct ll_span* span);
 
 // Gives the words of headers out of use back to the system.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "heap/headers.h"
+#include "heap/local.h"
 #include "os/memory.h"
 
 enum {
@@ -70,6 +71,11 @@ void* ll_large_allocate(size_t size_bytes, size_t alignment, enum ll_pages wish,
     struct ll_run run;
     uint64_t mask = ll_lock_take_masked(&ll_units_lock);
     struct ll_span* span = take_span(size_bytes, alignment, wish, word, &run);
+    if (span == NULL) {
+        ll_abandoned_sweep();
+        ll_units_give_up_space();
+        span = take_span(size_bytes, alignment, wish, word, &run);
+    }
     ll_lock_drop_masked(&ll_units_lock, mask);
     if (span == NULL) {
         return NULL;
@@ -91,8 +97,8 @@ bool ll_large_release(struct ll_span* span, void* block) {
     if (is_live) {
         size_t count = span->unit_count;
         ll_word_set(span, 0, 0);
-        ll_units_give((uintptr_t)block, count, LL_PAGES_ANY);
         ll_header_give(span);
+        ll_units_give((uintptr_t)block, count, LL_PAGES_ANY);
     }
     ll_lock_drop_masked(&ll_units_lock, mask);
     return is_live;

@@ -16,7 +16,7 @@ static void set_owner(struct ll_span* span, uintptr_t owner) {
     __atomic_store_n(&span->owner, owner, __ATOMIC_SEQ_CST);
 }
 
-static void link_into(struct ll_span** list, struct ll_span* span, uint32_t list_name) {
+static void link_into(struct ll_span** list, struct ll_span* span, uint8_t list_name) {
     span->previous = NULL;
     span->next = *list;
     if (*list != NULL) {
@@ -45,21 +45,15 @@ static void dissolve(struct ll_span* span) {
     uintptr_t start = span->start;
     uint32_t unit_count = span->unit_count;
     set_owner(span, LL_OWNER_NONE);
-    ll_units_give(start, unit_count, LL_PAGES_ANY);
     ll_header_give(span);
+    ll_units_give(start, unit_count, LL_PAGES_ANY);
 }
 
-static struct ll_span* create(unsigned class) {
-    struct ll_run run;
-    if (made_since_sweep++ >= abandoned_count && abandoned_count > 0) {
-        ll_abandoned_sweep();
-    }
+static struct ll_span* try_to_create(unsigned class) {
     size_t unit_count = ll_classes[class].unit_count;
+    struct ll_run run;
     if (!ll_units_take(unit_count, 1, LL_PAGES_ANY, &run)) {
-        ll_abandoned_sweep();
-        if (!ll_units_take(unit_count, 1, LL_PAGES_ANY, &run)) {
-            return NULL;
-        }
+        return NULL;
     }
     struct ll_span* span = ll_header_take_small(class);
     if (span == NULL) {
@@ -68,6 +62,19 @@ static struct ll_span* create(unsigned class) {
     }
     span->start = run.start;
     span->zeroed = run.zeroed;
+    return span;
+}
+
+static struct ll_span* create(unsigned class) {
+    if (made_since_sweep++ >= abandoned_count && abandoned_count > 0) {
+        ll_abandoned_sweep();
+    }
+    struct ll_span* span = try_to_create(class);
+    if (span == NULL) {
+        ll_abandoned_sweep();
+        ll_units_give_up_space();
+        span = try_to_create(class);
+    }
     return span;
 }
 

@@ -66,12 +66,14 @@ struct ll_span {
     struct ll_span* previous;
     uint64_t large_word; // the word of a large block; its size is below
     uint64_t large_size;
+    uint64_t* own_words; // NULL, or of the size for `class`, for good
+    uint8_t class;
     uint8_t kind;   // ll_span_kind
-    uint8_t class;  // of a small span
+    uint8_t list;   // LL_LIST_*: which list of its heap holds it
     bool zeroed;    // blocks never used, or the free run, read as zeros
     bool is_purged; // the words of a header out of use read as zeros
-    uint32_t list;  // LL_LIST_*: which list of its heap holds it
 };
+_Static_assert(sizeof(struct ll_span) == 128, "a header fills two cache lines");
 
 enum { LL_LIST_NONE, LL_LIST_PARTIAL, LL_LIST_FULL };
 

@@ -11,6 +11,8 @@ enum {
     // Dirty free units that are kept for the next to come, besides an eighth of those
     // in use.
     DIRTY_UNITS_KEPT = 128,
+    // A free end of the range that is shorter stays.
+    TAIL_UNITS_KEPT = 1 << 10,
     // How far to skip when others have mapped something behind the range.
     SKIPPED_UNITS = 1 << 14,
 };
@@ -210,10 +212,34 @@ static void purge_down_to(size_t kept_units) {
     }
 }
 
+// Gives up address space too when much of it is free at the end of the range, since a
+// limit on it, or on memory promised to programs, may bear on the program.
+static bool shrink(size_t kept_units) {
+    size_t last = (ll_range.used_bytes >> LL_UNIT_SHIFT) - 1;
+    struct ll_span* tail = mergeable(last, true);
+    if (tail == NULL || tail->unit_count <= kept_units) {
+        return false;
+    }
+    uintptr_t start = tail->start;
+    size_t count = tail->unit_count;
+    take_out(tail);
+    __atomic_store_n(&ll_range.used_bytes, start - ll_range.start, __ATOMIC_RELEASE);
+    table.used_bytes -= count * sizeof(struct ll_span*);
+    committed_units -= count;
+    ll_memory_unmap((void*)start, count << LL_UNIT_SHIFT);
+    return true;
+}
+
+bool ll_units_give_up_space(void) {
+    purge_down_to(0);
+    return shrink(0);
+}
+
 bool ll_units_purge(void) {
     bool any = dirty_runs.unit_count > 0;
     purge_down_to(0);
     ll_headers_purge();
+    shrink(TAIL_UNITS_KEPT);
     return any;
 }
 
@@ -227,6 +253,7 @@ void ll_units_give(uintptr_t start, size_t count, enum ll_pages pages) {
     if (dirty_runs.unit_count > kept) {
         purge_down_to(kept / 2);
         ll_headers_purge();
+        shrink(TAIL_UNITS_KEPT);
     }
 }
 

@@ -34,6 +34,10 @@ void ll_units_bind(struct ll_span* span);
 // Returns all unused pages to the system; true when there were any.
 bool ll_units_purge(void);
 
+// Lets the range end where its last span does, so that the tables can grow instead,
+// when address space is limited. True when that made a difference.
+bool ll_units_give_up_space(void);
+
 struct ll_units_totals {
     size_t used;      // units in spans now
     size_t peak;      // most units in spans at one time
