@@ -1,6 +1,5 @@
 """Turns merged groups into findings: named stacks, fingerprints, ranking order."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from leakline.dynamic.fingerprint import Fingerprints, numbered
@@ -10,11 +9,9 @@ from leakline.model.finding import Confidence, Engine, Finding, Kind
 from leakline.model.stack import Stack
 
 
-def make_findings(
-    groups: Groups, keys: Iterable[GroupKey], builder: StackBuilder
-) -> tuple[Finding, ...]:
-    """The findings of some groups, largest first; equal input gives equal output."""
-    made = [_finding(key, groups[key], builder) for key in keys]
+def make_findings(groups: Groups, builder: StackBuilder) -> tuple[Finding, ...]:
+    """The findings of groups, largest first; equal input gives equal output."""
+    made = [_finding(key, group, builder) for key, group in groups.items()]
     prints = Fingerprints()
     names = [prints.make(one.kind, (one.allocation, one.leader)) for one in made]
     ids = numbered(names)
@@ -54,10 +51,7 @@ def hidden_totals(groups: Groups, kinds: frozenset[Kind]) -> tuple[Finding, ...]
     totals: dict[Kind, HeapGroup] = {}
     for key, group in groups.items():
         if key.kind in kinds:
-            total = totals.setdefault(key.kind, HeapGroup())
-            total.blocks += group.blocks
-            total.bytes += group.bytes
-            total.pids |= group.pids
+            totals.setdefault(key.kind, HeapGroup()).add(group)
     return tuple(
         Finding(
             id=f"all-{kind.value.replace(' ', '-')}",

@@ -35,6 +35,15 @@ class HeapGroup:
     pids: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
+    def add(self, other: "HeapGroup") -> None:
+        """Counts another group in."""
+        self.blocks += other.blocks
+        self.bytes += other.bytes
+        self.indirect_blocks += other.indirect_blocks
+        self.indirect_bytes += other.indirect_bytes
+        self.pids |= other.pids
+        self.notes += [note for note in other.notes if note not in self.notes]
+
 
 Groups = dict[GroupKey, HeapGroup]
 

@@ -25,6 +25,7 @@ from leakline.recording._format import (
     SnapshotEndRecord,
     SpawnRecord,
     StackHeldRecord,
+    SuppressionsRecord,
     Trigger,
 )
 from leakline.recording.chunks import ProcessKey
@@ -50,8 +51,8 @@ class ProcessLog:
         latest: The last complete snapshot, None when there is none.
         before: The complete one before it, which counts if an exec fails.
         unfinished: Snapshots that were begun and never ended, by writer.
-        execs: Paths of the programs the process became, or tried to.
-        exec_failed: The last exec returned.
+        execs: Paths of the programs the process became; at most the last one counts.
+        suppressions: Texts of suppressions that the program carries.
     """
 
     key: ProcessKey
@@ -59,6 +60,7 @@ class ProcessLog:
     end: ProcessEndRecord | None = None
     options: dict[str, str] = field(default_factory=dict)
     not_seen: list[NotSeenRecord] = field(default_factory=list)
+    suppressions: list[str] = field(default_factory=list)
     modules: dict[int, ModuleRecord] = field(default_factory=dict)
     nodes: dict[int, NodeRecord] = field(default_factory=dict)
     latest: Snapshot | None = None
@@ -67,7 +69,6 @@ class ProcessLog:
     forks: list[int] = field(default_factory=list)
     spawns: list[tuple[int, str]] = field(default_factory=list)
     execs: list[str] = field(default_factory=list)
-    exec_failed: bool = False
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -114,13 +115,20 @@ def _take(log: ProcessLog, writer: Writer, record: Record) -> None:
             log.options[name] = value
         case NotSeenRecord():
             log.not_seen.append(record)
+        case SuppressionsRecord():
+            log.suppressions.append(decode_text(record.text))
+        case _:
+            _take_event(log, writer, record)
+
+
+def _take_event(log: ProcessLog, writer: Writer, record: Record) -> None:
+    match record:
         case ForkRecord():
             log.forks.append(record.child_pid)
         case SpawnRecord():
             log.spawns.append((record.child_pid, decode_text(record.text)))
         case ExecRecord():
             log.execs.append(decode_text(record.text))
-            log.exec_failed = False
         case ExecFailedRecord():
             _undo_exec(log)
         case _:
@@ -154,7 +162,6 @@ def _finish(log: ProcessLog, snapshot: Snapshot) -> None:
 
 
 def _undo_exec(log: ProcessLog) -> None:
-    log.exec_failed = True
     if log.execs:
         log.execs.pop()
     if log.latest is not None and log.latest.begin.trigger == Trigger.EXEC:
