@@ -2,91 +2,27 @@
 // against a plain model, and the shapes that are easy to get wrong.
 #include "lens/classify.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "block_graph.h"
 #include "check.h"
 #include "format/records.h"
 
-enum { BLOCKS_MAX = 400, EDGES_MAX = 2000 };
-
-// A graph of blocks; block i was allocated by site i + 1, so groups name blocks.
-static struct graph {
-    unsigned blocks;
-    unsigned edges;
-    uint16_t from[EDGES_MAX];
-    uint16_t to[EDGES_MAX];
-    bool root[BLOCKS_MAX];
-    uintptr_t* memory[BLOCKS_MAX];
-    size_t words[BLOCKS_MAX];
-    // What a look said of each block.
-    uint32_t kind[BLOCKS_MAX];
-    uint16_t leader[BLOCKS_MAX];
-    uint64_t led[BLOCKS_MAX];
-} graph;
-
-static uint64_t random_state;
-
-static unsigned random_below(unsigned bound) {
-    random_state = random_state * 6364136223846793005U + 1442695040888963407U;
-    return (unsigned)(random_state >> 33) % bound;
-}
-
-static void graph_make(unsigned blocks) {
-    memset(&graph, 0, sizeof graph);
-    graph.blocks = blocks;
-}
-
-static void edge(unsigned from, unsigned to) {
-    graph.from[graph.edges] = (uint16_t)from;
-    graph.to[graph.edges++] = (uint16_t)to;
-}
-
-static unsigned degree(unsigned block) {
-    unsigned count = 0;
-    for (unsigned i = 0; i < graph.edges; i++) {
-        count += graph.from[i] == block;
-    }
-    return count;
-}
-
-// Somewhere into the block, its very end included.
-static uintptr_t pointer_into(unsigned block) {
-    size_t size = graph.words[block] * sizeof(uintptr_t);
-    return (uintptr_t)graph.memory[block] + random_below((unsigned)size + 1);
-}
-
-static void graph_allocate(void) {
-    for (unsigned i = 0; i < graph.blocks; i++) {
-        size_t extra = random_below(50) == 0 ? 3000 : random_below(6);
-        graph.words[i] = degree(i) + extra;
-        size_t size = graph.words[i] * sizeof(uintptr_t);
-        graph.memory[i] = ll_heap_allocate_zeroed(size, i + 1);
-    }
-    for (unsigned i = 0; i < graph.edges; i++) {
-        uintptr_t* memory = graph.memory[graph.from[i]];
-        unsigned at = random_below((unsigned)graph.words[graph.from[i]]);
-        while (memory[at] != 0) {
-            at = (at + 1) % (unsigned)graph.words[graph.from[i]];
-        }
-        memory[at] = pointer_into(graph.to[i]);
-    }
-}
-
-static void graph_release(void) {
-    for (unsigned i = 0; i < graph.blocks; i++) {
-        CHECK(ll_heap_release(graph.memory[i]));
-    }
-}
+// What a look said of each block.
+static struct {
+    uint32_t kind;
+    uint16_t leader;
+    uint64_t led;
+} said[BLOCKS_MAX];
 
 static void note_group(const struct ll_group* group) {
     unsigned block = group->key.stack - 1;
-    CHECK(block < graph.blocks && group->blocks == 1 && graph.kind[block] == 0);
+    CHECK(block < graph.blocks && group->blocks == 1 && said[block].kind == 0);
     CHECK(group->address == (uintptr_t)graph.memory[block]);
     CHECK(group->bytes == graph.words[block] * sizeof(uintptr_t));
-    graph.kind[block] = group->key.kind;
-    graph.leader[block] = (uint16_t)(group->key.leader - 1);
-    graph.led[block] = group->indirect_blocks;
+    said[block].kind = group->key.kind;
+    said[block].leader = (uint16_t)(group->key.leader - 1);
+    said[block].led = group->indirect_blocks;
 }
 
 // Marks, classifies and reads the result back into the graph.
@@ -109,44 +45,13 @@ static uint64_t graph_look(size_t stack_bytes) {
     struct ll_classified classified = ll_classify(marker, &groups);
     ll_marker_end(marker);
     CHECK(classified.unordered_rings == 0);
-    memset(graph.kind, 0, sizeof graph.kind);
+    memset(said, 0, sizeof said);
     const struct ll_group* group = ll_groups_sorted(&groups);
     for (size_t i = 0; i < groups.count; i++) {
         note_group(&group[i]);
     }
     ll_groups_release(&groups);
     return classified.lost_blocks;
-}
-
-// reaches[i][j]: a path of edges leads from i to j; i itself included.
-static bool reaches[BLOCKS_MAX][BLOCKS_MAX];
-
-static void model_paths(void) {
-    memset(reaches, 0, sizeof reaches);
-    for (unsigned i = 0; i < graph.blocks; i++) {
-        uint16_t pile[BLOCKS_MAX];
-        unsigned depth = 0;
-        pile[depth++] = (uint16_t)i;
-        reaches[i][i] = true;
-        while (depth > 0) {
-            unsigned at = pile[--depth];
-            for (unsigned e = 0; e < graph.edges; e++) {
-                if (graph.from[e] == at && !reaches[i][graph.to[e]]) {
-                    reaches[i][graph.to[e]] = true;
-                    pile[depth++] = graph.to[e];
-                }
-            }
-        }
-    }
-}
-
-static bool model_reached(unsigned block) {
-    for (unsigned i = 0; i < graph.blocks; i++) {
-        if (graph.root[i] && reaches[i][block]) {
-            return true;
-        }
-    }
-    return false;
 }
 
 // Nothing leads to the block but blocks of its own ring.
@@ -164,28 +69,28 @@ static void check_lost(unsigned block) {
     uint64_t led = 0;
     for (unsigned i = 0; i < graph.blocks; i++) {
         bool same_ring = i != block && reaches[i][block] && reaches[block][i];
-        CHECK(!same_ring || graph.kind[i] == LL_GROUP_indirect);
-        led += graph.kind[i] == LL_GROUP_indirect && graph.leader[i] == block;
+        CHECK(!same_ring || said[i].kind == LL_GROUP_indirect);
+        led += said[i].kind == LL_GROUP_indirect && said[i].leader == block;
     }
-    CHECK(graph.led[block] == led);
+    CHECK(said[block].led == led);
 }
 
 static void check_indirect(unsigned block) {
-    unsigned leader = graph.leader[block];
-    CHECK(leader < graph.blocks && graph.kind[leader] == LL_GROUP_lost);
+    unsigned leader = said[block].leader;
+    CHECK(leader < graph.blocks && said[leader].kind == LL_GROUP_lost);
     CHECK(leader < graph.blocks && reaches[leader][block]);
 }
 
 static void graph_check_against_model(void) {
     model_paths();
     for (unsigned i = 0; i < graph.blocks; i++) {
-        CHECK((graph.kind[i] == LL_GROUP_reachable) == model_reached(i));
-        if (graph.kind[i] == LL_GROUP_lost) {
+        CHECK((said[i].kind == LL_GROUP_reachable) == model_reached(i));
+        if (said[i].kind == LL_GROUP_lost) {
             check_lost(i);
-        } else if (graph.kind[i] == LL_GROUP_indirect) {
+        } else if (said[i].kind == LL_GROUP_indirect) {
             check_indirect(i);
         } else {
-            CHECK(graph.kind[i] == LL_GROUP_reachable);
+            CHECK(said[i].kind == LL_GROUP_reachable);
         }
     }
 }
@@ -245,7 +150,7 @@ static void a_block_that_points_to_itself_is_lost(void) {
     edge(1, 1);
     graph_allocate();
     CHECK(graph_look(1 << 20) == 2);
-    CHECK(graph.kind[0] == LL_GROUP_lost && graph.kind[1] == LL_GROUP_lost);
+    CHECK(said[0].kind == LL_GROUP_lost && said[1].kind == LL_GROUP_lost);
     graph_release();
 }
 
@@ -256,7 +161,7 @@ static void a_lost_list_has_its_head_as_leader(void) {
     }
     graph_allocate();
     CHECK(graph_look(64) == 1);
-    CHECK(graph.kind[299] == LL_GROUP_lost && graph.led[299] == 299);
+    CHECK(said[299].kind == LL_GROUP_lost && said[299].led == 299);
     graph_release();
 }
 
@@ -270,7 +175,7 @@ static void every_word_of_a_long_table_counts(void) {
     CHECK(graph_look(1 << 20) == 0);
     graph.root[0] = false;
     CHECK(graph_look(1 << 20) == 1);
-    CHECK(graph.led[0] == BLOCKS_MAX - 1);
+    CHECK(said[0].led == BLOCKS_MAX - 1);
     graph_release();
 }
 
@@ -288,7 +193,7 @@ static void pointers_that_do_not_count(void) {
     holder[4] = target + graph.words[1] * sizeof(uintptr_t) + 9;
     graph.root[0] = true;
     CHECK(graph_look(1 << 20) == 1);
-    CHECK(graph.kind[1] == LL_GROUP_lost);
+    CHECK(said[1].kind == LL_GROUP_lost);
     graph_release();
 }
 
