@@ -30,6 +30,9 @@ enum { GUARDED_COUNT = sizeof guarded_signals, FIRST_REALTIME_SIGNAL = 32 };
 
 static bool guarding;
 
+// libc sets this flag in every action that a program sets, and shows it when asked.
+enum { RESTORER_FLAG = 0x04000000 };
+
 // What the program asked for when it set the default action, to be told when it asks.
 static struct sigaction seen_defaults[FIRST_REALTIME_SIGNAL];
 
@@ -92,6 +95,7 @@ static int change_stop_signal(const struct sigaction* wanted, struct sigaction* 
     struct sigaction previous = stop_signal_action;
     if (wanted != NULL) {
         stop_signal_action = *wanted;
+        stop_signal_action.sa_flags |= RESTORER_FLAG;
     }
     if (old != NULL) {
         *old = previous;
@@ -122,6 +126,7 @@ static int change_action(int signal, const struct sigaction* wanted,
     }
     if (wanted != NULL && guarded && is_default(wanted)) {
         seen_defaults[signal] = *wanted;
+        seen_defaults[signal].sa_flags |= RESTORER_FLAG;
     }
     if (old != NULL) {
         *old = previous;

@@ -6,13 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <ucontext.h>
 
-#include "base/attributes.h"
 #include "os/context.h"
 #include "os/syscall.h"
+#include "os/wait_time.h"
 
 // Calls that end with EINTR after a signal handler although nothing else happened, and
 // that may be made again with the same arguments.
@@ -54,9 +55,17 @@ static bool is_syscall(const uint8_t* code) {
 }
 
 // The number of the system call whose instruction ends the `code`: the kernel does not
-// tell a handler, but the code loads it into eax just before (mov $number, %eax).
-// -1 when it is not to be seen.
-static long number_from_code(const uint8_t code[CODE_LENGTH]) {
+// tell a handler, but the code loads it into eax just before (mov $number, %eax), and
+// our syscall() leaves it below the stack pointer (mov %rax, -8(%rsp)). -1 when it is
+// not to be seen.
+static long call_number(const uint8_t code[CODE_LENGTH], uintptr_t stack_pointer) {
+    static const uint8_t keeps_number[] = {0x48, 0x89, 0x44, 0x24, 0xf8, 0x0f, 0x05};
+    if (memcmp(code + CODE_LENGTH - sizeof keeps_number, keeps_number,
+               sizeof keeps_number) == 0) {
+        uint64_t number = *(const uint64_t*)(stack_pointer - 8);
+        return number <= UINT16_MAX && is_restartable((uint32_t)number) ? (long)number
+                                                                        : -1;
+    }
     for (int at = CODE_LENGTH - SYSCALL_LENGTH - 5; at >= 0; at--) {
         uint32_t number = (uint32_t)code[at + 1] | (uint32_t)code[at + 2] << 8 |
                           (uint32_t)code[at + 3] << 16 | (uint32_t)code[at + 4] << 24;
@@ -123,46 +132,15 @@ static int64_t now_ms(void) {
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-// The epoll_wait that the thread was last interrupted in. A wait of 10 seconds must end
-// although a look interrupts it every second.
-static LL_THREAD_LOCAL struct {
-    greg_t pc;
-    greg_t sp;
-    int timeout_ms; // as left for the call that is made again
-    int64_t deadline_ms;
-} wait;
-
-// epoll_wait does not say how much of its time is left. When it began is not known
-// either, so a wait lasts longer by what passed before its first interruption; from
-// then on the time is kept. The wait is known again by its timeout, made shorter by one
-// here so that it differs from that of a new call at the same place.
-static void shorten_wait(greg_t* registers) {
-    int timeout_ms = (int)registers[REG_R10];
-    if (timeout_ms <= 0) {
-        return;
-    }
-    int64_t now = now_ms();
-    if (wait.pc != registers[REG_RIP] || wait.sp != registers[REG_RSP] ||
-        wait.timeout_ms != timeout_ms) {
-        wait.pc = registers[REG_RIP];
-        wait.sp = registers[REG_RSP];
-        wait.deadline_ms = now + timeout_ms;
-    }
-    int64_t left = wait.deadline_ms - now;
-    wait.timeout_ms = left < 0 ? 0 : left < timeout_ms ? (int)left : timeout_ms - 1;
-    registers[REG_R10] = wait.timeout_ms;
-}
-
 static void make_call_again(long number, ucontext_t* context) {
     greg_t* registers = context->uc_mcontext.gregs;
     if (kernel_remembers(number, registers) && ll_context_can_leave(context)) {
         ll_context_continue_call(context);
     }
-    if (number == SYS_epoll_wait || number == SYS_epoll_pwait) {
-        shorten_wait(registers);
+    if (ll_wait_goes_on(number, registers, now_ms())) {
+        registers[REG_RIP] -= SYSCALL_LENGTH;
+        registers[REG_RAX] = number;
     }
-    registers[REG_RIP] -= SYSCALL_LENGTH;
-    registers[REG_RAX] = number;
 }
 
 // True when the thread had yet to execute the instruction by which a sleep goes on.
@@ -191,7 +169,7 @@ void ll_interrupted_restart(int stop_signal, void* signal_context) {
         !is_syscall(code + CODE_LENGTH - SYSCALL_LENGTH)) {
         return;
     }
-    long number = number_from_code(code);
+    long number = call_number(code, (uintptr_t)registers[REG_RSP]);
     if (number >= 0 && !program_signal_waits(stop_signal, context)) {
         make_call_again(number, context);
     }
