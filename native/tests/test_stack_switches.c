@@ -107,6 +107,39 @@ static void captures_interrupted_by_captures_stay_right(void) {
     CHECK(ticks > 0);
 }
 
+static void on_tick_compare(int signal) {
+    (void)signal;
+    capture_and_compare();
+    ticks++;
+}
+
+static int compare_numbers(const void* left, const void* right) {
+    return *(const int*)left - *(const int*)right;
+}
+
+// Prologues, epilogues, the linkage table, hand-written functions of libc: wherever the
+// signal strikes, the stack is the one that the compiler's unwinder finds.
+static void captures_at_any_instruction_are_right(void) {
+    install(SIGALRM, SA_RESTART, on_tick_compare);
+    struct itimerval often = {{0, 200}, {0, 200}};
+    ticks = 0;
+    setitimer(ITIMER_REAL, &often, NULL);
+    volatile double sum = 0;
+    for (unsigned round = 0; round < 200000 && ticks < 300; round++) {
+        int numbers[64];
+        for (unsigned i = 0; i < 64; i++) {
+            numbers[i] = rand();
+        }
+        qsort(numbers, 64, sizeof *numbers, compare_numbers);
+        char text[32];
+        sum += snprintf(text, sizeof text, "%d", numbers[0]);
+        sum += strtod(text, NULL) + (double)strlen(text);
+    }
+    often = (struct itimerval){0};
+    setitimer(ITIMER_REAL, &often, NULL);
+    CHECK(ticks >= 100);
+}
+
 static ucontext_t main_context;
 static ucontext_t coroutines[2];
 
@@ -212,6 +245,7 @@ int main(void) {
     handler_on_same_stack_shows_what_it_interrupted();
     handler_on_own_stack_shows_what_it_interrupted();
     captures_interrupted_by_captures_stay_right();
+    captures_at_any_instruction_are_right();
     coroutines_have_stacks_of_their_own();
     frames_left_by_longjmp_are_forgotten();
     threads_come_and_go();

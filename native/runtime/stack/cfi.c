@@ -209,14 +209,11 @@ static bool scan(const struct tables* tables, uintptr_t address,
     }
 }
 
-enum ll_cfi_found ll_cfi_find(uintptr_t address, struct ll_cfi_row* row) {
-    struct ll_image image;
-    if (!ll_image_at(address, &image)) {
-        return LL_CFI_NO_IMAGE;
-    }
-    struct tables tables = {.image = &image};
+enum ll_cfi_found ll_cfi_find_in(const struct ll_image* image, uintptr_t address,
+                                 struct ll_cfi_row* row) {
+    struct tables tables = {.image = image};
     struct search_table table;
-    if (image.eh_header == NULL || !read_header(&tables, &table)) {
+    if (image->eh_header == NULL || !read_header(&tables, &table)) {
         return LL_CFI_NO_ROW;
     }
     if (table.count == 0) {
@@ -224,4 +221,10 @@ enum ll_cfi_found ll_cfi_find(uintptr_t address, struct ll_cfi_row* row) {
     }
     struct entry entry = entry_at(&tables, search(&table, address));
     return row_from_entry(&tables, &entry, address, row) ? LL_CFI_FOUND : LL_CFI_NO_ROW;
+}
+
+enum ll_cfi_found ll_cfi_find(uintptr_t address, struct ll_cfi_row* row) {
+    struct ll_image image;
+    return ll_image_at(address, &image) ? ll_cfi_find_in(&image, address, row)
+                                        : LL_CFI_NO_IMAGE;
 }

@@ -43,6 +43,11 @@ enum ll_cfi_found {
 // The row for the instruction at `address` (for a caller: its return address minus 1).
 enum ll_cfi_found ll_cfi_find(uintptr_t address, struct ll_cfi_row* row);
 
+// The same in the tables of one image.
+struct ll_image;
+enum ll_cfi_found ll_cfi_find_in(const struct ll_image* image, uintptr_t address,
+                                 struct ll_cfi_row* row);
+
 // Runs the instructions of a table entry. `initial` is what DW_CFA_restore goes back
 // to; NULL while the common part itself runs. Stops at `target`. False when malformed.
 struct ll_cfi_program {

@@ -35,9 +35,15 @@ void ll_frames_set_outermost(struct ll_walker* walker, enum ll_step last,
     }
 }
 
+static bool needs_other_registers(enum ll_step step, uint16_t reason) {
+    return step == LL_STEP_NEEDS_REGISTER ||
+           (step == LL_STEP_STOPPED && reason == LL_STOP_expression);
+}
+
 // Goes on outwards through the frame of a signal handler. Such a walk leaves no levels:
 // the handler may run on another stack, and soon be gone.
 static LL_COLD uint32_t walk_out_of_handler(struct ll_walker* walker,
+                                            const struct ll_caller* caller,
                                             struct ll_frame frame) {
     struct ll_stack_reader reader = {.bounds = walker->bounds,
                                      .wanted = LL_CAPTURE_REGISTERS};
@@ -62,6 +68,9 @@ static LL_COLD uint32_t walk_out_of_handler(struct ll_walker* walker,
         if (step == LL_STEP_CALLER && frame.flags & LL_NODE_exact_pc) {
             walker->frames[walker->frame_count - 1].flags |= LL_NODE_signal;
         }
+    }
+    if (needs_other_registers(step, reason)) {
+        return ll_frames_capture_fully(walker, caller);
     }
     ll_frames_set_outermost(walker, step, reason);
     return ll_frames_node(walker);
@@ -95,9 +104,8 @@ static LL_COLD bool step_specially(struct ll_walker* walker,
         return true;
     }
     if (step == LL_STEP_CALLER) {
-        *node = walk_out_of_handler(walker, *frame);
-    } else if (step == LL_STEP_NEEDS_REGISTER ||
-               (step == LL_STEP_STOPPED && reason == LL_STOP_expression)) {
+        *node = walk_out_of_handler(walker, caller, *frame);
+    } else if (needs_other_registers(step, reason)) {
         *node = ll_frames_capture_fully(walker, caller);
     } else {
         ll_frames_set_outermost(walker, step, reason);
