@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from leakline.dynamic.dead_slots import DeadSlots, move_dead
 from leakline.dynamic.findings import hidden_totals, make_findings
 from leakline.dynamic.merge import Groups, add_snapshot, used_stacks
 from leakline.dynamic.not_seen import incomplete_stacks, not_seen
@@ -100,10 +101,13 @@ def _find(
 
 def _merge(logs: list[ProcessLog], table: StackTable) -> Groups:
     groups: Groups = {}
+    judge = DeadSlots()
     for log in logs:
         snapshot = chosen_snapshot(log)
         if snapshot is not None:
-            add_snapshot(groups, log, snapshot, ProcessStacks(log, table))
+            stacks = ProcessStacks(log, table)
+            add_snapshot(groups, log, snapshot, stacks)
+            move_dead(groups, log, snapshot, stacks, judge)
     return groups
 
 

@@ -79,6 +79,15 @@ def resolve(
     return Resolved({call.address: _frames(call, names) for call in calls}, notes)
 
 
+def debug_file(module: Module) -> Path | None:
+    """The file with the debug information of a module, None when there is none."""
+    if not module.path.startswith("/"):
+        return None
+    elf = _read_module(module, _Sources())
+    main = find_debug_files(elf, module.build_id).main
+    return main.path if main is not None else None
+
+
 def _open_sources(module: Module) -> _Sources:
     sources = _Sources()
     if not module.path.startswith("/"):
