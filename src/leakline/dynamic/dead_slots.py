@@ -9,15 +9,15 @@ can use the pointer any more and the block is lost. In any doubt it stays reacha
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from leakline.dynamic.merge import GroupKey, Groups, HeapGroup, group_at
 from leakline.dynamic.process_log import ProcessLog, Snapshot
 from leakline.dynamic.stack_table import ProcessStacks
 from leakline.model.finding import Kind
 from leakline.recording._format import StackHeldRecord
-from leakline.symbols.resolve import Address, Module, debug_file
-from leakline.symbols.variables import FrameVariables, Variable, VariableReader
+from leakline.symbols.dwarf_unit import DwarfUnits, open_units
+from leakline.symbols.resolve import Address, Module, debug_files
+from leakline.symbols.variables import FrameVariables, Variable, frame_variables
 
 SLOT_BYTES = 8
 
@@ -32,7 +32,7 @@ FRAME_LIMIT = 500
 class DeadSlots:
     """Judges slots; remembers what it read."""
 
-    _readers: dict[Module, VariableReader | None] = field(default_factory=dict)
+    _units: dict[Module, DwarfUnits | None] = field(default_factory=dict)
     _frames: dict[Address, FrameVariables | None] = field(default_factory=dict)
 
     def why_dead(self, address: Address, cfa_offset: int) -> str:
@@ -52,23 +52,15 @@ class DeadSlots:
         if address not in self._frames:
             if len(self._frames) >= FRAME_LIMIT:
                 return None
-            reader = self._reader(address.module)
-            found = reader.at(address.offset) if reader is not None else None
+            units = self._units_of(address.module)
+            found = frame_variables(units, address.offset) if units else None
             self._frames[address] = found
         return self._frames[address]
 
-    def _reader(self, module: Module) -> VariableReader | None:
-        if module not in self._readers:
-            path = debug_file(module)
-            self._readers[module] = _open(path) if path is not None else None
-        return self._readers[module]
-
-
-def _open(path: Path) -> VariableReader | None:
-    try:
-        return VariableReader(path)
-    except (ValueError, OSError):
-        return None
+    def _units_of(self, module: Module) -> DwarfUnits | None:
+        if module not in self._units:
+            self._units[module] = open_units(debug_files(module))
+        return self._units[module]
 
 
 def _overlaps(variable: Variable, cfa_offset: int) -> bool:

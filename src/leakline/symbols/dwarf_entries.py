@@ -108,10 +108,21 @@ def _referred(die: DIE, name: str) -> DIE:
 
 def name_of(die: DIE) -> str:
     """The name an entry has itself or by the entry it refers to; may be empty."""
+    return _attribute_text(die, ("DW_AT_name",))
+
+
+def linkage_name_of(die: DIE) -> str:
+    """The linkage name of a function, else its plain name; may be empty."""
+    linkage = _attribute_text(die, ("DW_AT_linkage_name", "DW_AT_MIPS_linkage_name"))
+    return linkage or name_of(die)
+
+
+def _attribute_text(die: DIE, names: tuple[str, ...]) -> str:
     for _ in range(DEPTH_LIMIT):
-        attribute = die.attributes.get("DW_AT_name")
-        if attribute is not None:
-            return str(attribute.value.decode("utf-8", "backslashreplace"))
+        for name in names:
+            if name in die.attributes:
+                value = die.attributes[name].value
+                return str(value.decode("utf-8", "backslashreplace"))
         origin = {
             "DW_AT_abstract_origin",
             "DW_AT_specification",

@@ -18,7 +18,9 @@ from leakline.symbols.debug_info import (
     open_debug_info,
 )
 from leakline.symbols.demangle import demangle
+from leakline.symbols.dwarf_unit import DwarfUnits, open_units
 from leakline.symbols.elf import ElfError, ElfFile, read_elf
+from leakline.symbols.inlined_names import with_names
 from leakline.symbols.symbol_table import SymbolTable, read_symbol_table
 
 Progress = Callable[[str, int, int], None]
@@ -60,6 +62,7 @@ class _Sources:
 
     debug: DebugInfo | None = None
     table: SymbolTable | None = None
+    shared: DwarfUnits | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -79,13 +82,11 @@ def resolve(
     return Resolved({call.address: _frames(call, names) for call in calls}, notes)
 
 
-def debug_file(module: Module) -> Path | None:
-    """The file with the debug information of a module, None when there is none."""
+def debug_files(module: Module) -> DebugFiles:
+    """Where the debug information of a module lies."""
     if not module.path.startswith("/"):
-        return None
-    elf = _read_module(module, _Sources())
-    main = find_debug_files(elf, module.build_id).main
-    return main.path if main is not None else None
+        return DebugFiles(None)
+    return find_debug_files(_read_module(module, _Sources()), module.build_id)
 
 
 def _open_sources(module: Module) -> _Sources:
@@ -103,6 +104,8 @@ def _open_sources(module: Module) -> _Sources:
             f"{module.path}: the shared debug file {files.missing} is missing, so "
             "some inlined calls have no name."
         )
+    if files.supplementary is not None:
+        sources.shared = open_units(files)
     try:
         sources.debug = open_debug_info(files.main)
     except DebugInfoError as error:
@@ -145,6 +148,8 @@ def _table_of(elf: ElfFile) -> SymbolTable | None:
 def _calls_at(address: Address, sources: _Sources) -> _Calls:
     if sources.debug is not None:
         locations = sources.debug.find(address.offset)
+        if locations and sources.shared is not None:
+            locations = with_names(locations, address.offset, sources.shared)
         if locations:
             return _Calls(address, locations, Naming.DEBUG_INFO)
     named = sources.table.find(address.offset) if sources.table is not None else None

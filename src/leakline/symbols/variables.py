@@ -8,14 +8,11 @@ the answer uncertain.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 from elftools.common.exceptions import ELFError
-from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 from elftools.dwarf.dwarf_expr import DWARFExprParser
-from elftools.elf.elffile import ELFFile
 
 from leakline.symbols.dwarf_entries import (
     DEPTH_LIMIT,
@@ -25,15 +22,8 @@ from leakline.symbols.dwarf_entries import (
     name_of,
     size_of,
 )
+from leakline.symbols.dwarf_unit import DwarfUnits
 
-SCOPES_OF_FUNCTIONS = frozenset(
-    {
-        "DW_TAG_namespace",
-        "DW_TAG_structure_type",
-        "DW_TAG_class_type",
-        "DW_TAG_module",
-    }
-)
 SCOPES_OF_VARIABLES = frozenset(
     {"DW_TAG_lexical_block", "DW_TAG_inlined_subroutine", "DW_TAG_try_block"}
 )
@@ -43,9 +33,6 @@ STATIC_PLACES = frozenset(
 # rbp points two words below the CFA once it is set up.
 RBP_BELOW_CFA_BYTES = 16
 RBP = "DW_OP_reg6"
-
-# Units larger than this would take seconds to read.
-UNIT_LIMIT_BYTES = 16 << 20
 
 
 class Variable(NamedTuple):
@@ -75,49 +62,20 @@ class FrameVariables:
     certain: bool = True
 
 
-class VariableReader:
-    """Answers questions about one file with debug information."""
+def frame_variables(units: DwarfUnits, address: int) -> FrameVariables | None:
+    """The frame of the function that contains a link-time address.
 
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            dwarf = ELFFile(file).get_dwarf_info(follow_links=False)
-        self._units = list(dwarf.iter_CUs())
-
-    def at(self, address: int) -> FrameVariables | None:
-        """The frame of the function that contains a link-time address.
-
-        None when no function is found or something is not understood.
-        """
-        try:
-            unit = self._unit_at(address)
-            function = _function_at(unit.get_top_DIE(), address) if unit else None
-            if unit is None or function is None:
-                return None
-            return _read_frame(unit, function, address)
-        except (Uncertain, ELFError, KeyError, ValueError, RecursionError):
-            return None
-
-    def _unit_at(self, address: int) -> CompileUnit | None:
-        for unit in self._units:
-            if unit["unit_length"] > UNIT_LIMIT_BYTES:
-                continue
-            if covers(unit.get_top_DIE(), address):
-                return unit
+    None when no function is found or something is not understood.
+    """
+    try:
+        function = units.function_at(address)
+        return _read_frame(function, address) if function is not None else None
+    except (Uncertain, ELFError, KeyError, ValueError, RecursionError):
         return None
 
 
-def _function_at(scope: DIE, address: int) -> DIE | None:
-    for die in scope.iter_children():
-        if die.tag == "DW_TAG_subprogram" and covers(die, address):
-            return die
-        if die.tag in SCOPES_OF_FUNCTIONS and die.has_children:
-            found = _function_at(die, address)
-            if found is not None:
-                return found
-    return None
-
-
-def _read_frame(unit: CompileUnit, function: DIE, address: int) -> FrameVariables:
+def _read_frame(function: DIE, address: int) -> FrameVariables:
+    unit = function.cu
     frame = FrameVariables(name_of(function))
     frame.certain = _is_unoptimised(unit.get_top_DIE(), function)
     parser = DWARFExprParser(unit.structs)
