@@ -87,40 +87,51 @@ static bool ask_task(int tid, void* context) {
     return true;
 }
 
-static bool has_arrived(int tid) {
-    for (const struct ll_arrival* at = atomic_load(&ll_stop_arrivals); at != NULL;
-         at = at->next) {
-        if (at->thread.tid == tid) {
+static bool is_among(const struct ll_arrival* arrivals, int tid) {
+    for (; arrivals != NULL; arrivals = arrivals->next) {
+        if (arrivals->thread.tid == tid) {
             return true;
         }
     }
     return false;
 }
 
-// Decides about a thread that has not come yet after `waited_ms`.
-static void judge(struct asked* asked, unsigned waited_ms) {
-    // A new thread blocks all signals for an instant; others for good.
-    enum { BLOCKED_PATIENCE_MS = 30, ASLEEP_PATIENCE_MS = 200, PATIENCE_MS = 10000 };
+// Looks at a thread that has not come yet. Returns true if it is on its way: it runs,
+// or waits for a processor.
+static bool is_coming(struct asked* asked) {
     struct ll_task task = ll_task_inspect(asked->tid);
-    bool blocks = (task.blocked >> (ll_world_signal() - 1) & 1) != 0;
     asked->gone = task.state == 0 || task.state == 'Z' || task.state == 'X';
-    asked->settled = asked->gone || task.state == 'T' || task.state == 't' ||
-                     (blocks && waited_ms >= BLOCKED_PATIENCE_MS) ||
-                     (task.state == 'D' && waited_ms >= ASLEEP_PATIENCE_MS) ||
-                     waited_ms >= PATIENCE_MS;
+    asked->settled = asked->gone || task.state == 'T' || task.state == 't';
+    return !asked->settled && task.state == 'R';
 }
 
+static void give_up_all(void) {
+    for (size_t i = 0; i < asked_count; i++) {
+        asked_threads()[i].settled = true;
+    }
+}
+
+// Threads still awaited. A thread that sleeps with the signal blocked will not come;
+// but it may be waiting for one that runs with the signal blocked, as our own locks do,
+// so nobody is given up while another is on its way.
 static size_t unsettled(unsigned waited_ms) {
+    enum { ASLEEP_PATIENCE_MS = 30, PATIENCE_MS = 10000 };
+    const struct ll_arrival* arrivals = atomic_load(&ll_stop_arrivals);
     size_t count = 0;
+    bool any_coming = false;
     for (size_t i = 0; i < asked_count; i++) {
         struct asked* asked = &asked_threads()[i];
         if (!asked->settled) {
-            asked->settled = has_arrived(asked->tid);
+            asked->settled = is_among(arrivals, asked->tid);
         }
         if (!asked->settled && waited_ms > 0) {
-            judge(asked, waited_ms);
+            any_coming |= is_coming(asked);
         }
         count += !asked->settled;
+    }
+    if (waited_ms >= (any_coming ? PATIENCE_MS : ASLEEP_PATIENCE_MS)) {
+        give_up_all();
+        return 0;
     }
     return count;
 }
@@ -153,15 +164,16 @@ static bool collect(struct ll_world* world) {
     if (!make_room(&stopped_table, asked_count, 0, sizeof(struct ll_stopped_thread))) {
         return false;
     }
+    // One list for both loops: a thread that was given up may still come.
+    const struct ll_arrival* arrivals = atomic_load(&ll_stop_arrivals);
     world->threads = stopped_table.start;
     world->count = 0;
-    for (const struct ll_arrival* at = atomic_load(&ll_stop_arrivals); at != NULL;
-         at = at->next) {
+    for (const struct ll_arrival* at = arrivals; at != NULL; at = at->next) {
         world->threads[world->count++] = at->thread;
     }
     for (size_t i = 0; i < asked_count; i++) {
         const struct asked* asked = &asked_threads()[i];
-        if (!asked->gone && !has_arrived(asked->tid)) {
+        if (!asked->gone && !is_among(arrivals, asked->tid)) {
             world->threads[world->count++] = thread_not_stopped(asked->tid);
         }
     }
