@@ -19,9 +19,14 @@ static uint64_t no_words[2];
 struct ll_span ll_no_span = {
     .words = no_words, .owner = LL_OWNER_NONE, .unit_count = 1};
 
+// Words start in the middle of a page: the table of units starts at the beginning of
+// one, and a processor takes a load for dependent on a recent store when both are at
+// the same place of their pages.
 bool ll_headers_start(void) {
+    enum { WORDS_SKEW = 2112 };
     return ll_arena_start(&header_arena, (size_t)4 << 30) &&
-           ll_arena_start(&word_arena, (size_t)256 << 30);
+           ll_arena_start(&word_arena, (size_t)256 << 30) &&
+           ll_arena_take(&word_arena, WORDS_SKEW) != NULL;
 }
 
 static size_t words_bytes(unsigned class) {
@@ -48,7 +53,7 @@ static void describe_class(struct ll_span* span, unsigned class) {
     span->reciprocal = ll_classes[class].reciprocal;
     span->head = 0;
     span->allocated = 0;
-    span->freed = 0;
+    span->used = 0;
     span->list = LL_LIST_NONE;
 }
 
@@ -111,7 +116,7 @@ void ll_header_give(struct ll_span* span) {
     unsigned list = span->own_words != NULL ? span->class : (unsigned)LIST_BARE;
     past_allocations += span->allocated;
     span->allocated = 0;
-    span->freed = 0;
+    span->used = 0;
     span->capacity = 0;
     span->kind = LL_SPAN_NONE;
     span->is_purged = false;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "heap/large.h"
+#include "heap/large_cache.h"
 #include "heap/local.h"
 #include "heap/remote.h"
 #include "heap/threads.h"
@@ -31,16 +32,32 @@ static LL_NOINLINE void* allocate_in_class(unsigned class, size_t size_bytes,
     return block;
 }
 
+static LL_NOINLINE void* allocate_large(size_t size_bytes, size_t alignment,
+                                        ll_site site, enum ll_pages wish) {
+    struct ll_large_request request = {
+        .size_bytes = size_bytes,
+        .alignment = alignment,
+        .wish = wish,
+        .word = (uint64_t)ll_birth_now() << LL_WORD_SIZE_SHIFT | site,
+    };
+    ll_fork_note_allocation();
+    struct ll_heap* heap = ll_thread_heap;
+    ll_thread_heap = NULL;
+    ll_keep_order();
+    void* block = ll_large_allocate(heap, &request);
+    ll_keep_order();
+    ll_thread_heap = heap;
+    return block;
+}
+
 static LL_NOINLINE void* allocate_slowly(size_t size_bytes, ll_site site,
                                          enum ll_pages wish) {
     if (!ll_heap_start()) {
         return NULL;
     }
-    if (size_bytes <= LL_SMALL_MAX) {
-        return allocate_in_class(ll_class_for(size_bytes), size_bytes, site, wish);
-    }
-    ll_fork_note_allocation();
-    return ll_large_allocate(size_bytes, 1, wish, ll_birth_now(), site);
+    return size_bytes <= LL_SMALL_MAX
+               ? allocate_in_class(ll_class_for(size_bytes), size_bytes, site, wish)
+               : allocate_large(size_bytes, 1, site, wish);
 }
 
 // A block from the thread's current span of the class; NULL when it has none.
@@ -51,13 +68,14 @@ LL_INLINE void* take_quickly(size_t size_bytes, ll_site site, bool* is_fresh) {
     }
     ll_thread_heap = NULL;
     ll_keep_order();
-    void* block = NULL;
     struct ll_span* span = heap->current[ll_class_for(size_bytes)];
-    if (LL_LIKELY(ll_span_has_block(span))) {
-        uint64_t previous_word;
-        block = ll_span_take(span, size_bytes, site, heap->birth, &previous_word);
-        *is_fresh = previous_word == 0 && span->zeroed;
+    if (LL_UNLIKELY(!ll_span_has_block(span))) {
+        ll_thread_heap = heap;
+        return NULL;
     }
+    uint64_t previous_word;
+    void* block = ll_span_take(span, size_bytes, site, heap->birth, &previous_word);
+    *is_fresh = previous_word == 0 && span->zeroed;
     ll_keep_order();
     ll_thread_heap = heap;
     return block;
@@ -90,8 +108,7 @@ void* ll_heap_allocate_aligned(size_t size_bytes, size_t alignment, ll_site site
     if (class < LL_CLASS_COUNT) {
         return allocate_in_class(class, size_bytes, site, LL_PAGES_ANY);
     }
-    ll_fork_note_allocation();
-    return ll_large_allocate(size_bytes, alignment, LL_PAGES_ANY, ll_birth_now(), site);
+    return allocate_large(size_bytes, alignment, site, LL_PAGES_ANY);
 }
 
 // The span of the block at that address; one without blocks when there is none.
@@ -105,12 +122,12 @@ LL_INLINE struct ll_span* span_of(const void* block) {
 // The thread's own full span has room again.
 static bool release_in_full(struct ll_heap* heap, struct ll_span* span,
                             uint32_t index) {
-    if ((ll_word_get(span, index) & LL_WORD_LIVE) == 0) {
+    if (!ll_word_is_live(span, index)) {
         return false;
     }
-    ll_span_put(span, index);
+    bool is_empty = ll_span_put(span, index);
     ll_local_no_longer_full(heap, span);
-    if (ll_span_is_empty(span)) {
+    if (is_empty) {
         ll_local_emptied(heap, span);
     }
     return true;
@@ -132,7 +149,7 @@ static LL_NOINLINE bool release_slowly(struct ll_heap* heap, struct ll_span* spa
     if (span->kind == LL_SPAN_SMALL) {
         result = release_small(heap, span, block);
     } else if (span->kind == LL_SPAN_LARGE) {
-        result = ll_large_release(span, block);
+        result = ll_large_release(heap, span, block);
     }
     ll_keep_order();
     ll_thread_heap = heap;
@@ -156,16 +173,16 @@ bool ll_heap_release(void* block) {
         return release_slowly(heap, span, block);
     }
     uint32_t index = ll_span_index_of_start(span, (uintptr_t)block);
-    bool is_live = (ll_word_get(span, index) & LL_WORD_LIVE) != 0;
-    if (LL_LIKELY(is_live)) {
-        ll_span_put(span, index);
-        if (LL_UNLIKELY(ll_span_is_empty(span))) {
-            return release_last(heap, span);
-        }
+    if (LL_UNLIKELY(!ll_word_is_live(span, index))) {
+        ll_thread_heap = heap;
+        return false;
+    }
+    if (LL_UNLIKELY(ll_span_put(span, index))) {
+        return release_last(heap, span);
     }
     ll_keep_order();
     ll_thread_heap = heap;
-    return is_live;
+    return true;
 }
 
 // The block that starts at an address; false when none does.
@@ -174,8 +191,7 @@ static bool find_block(const void* start, struct ll_span** span, uint32_t* index
     bool is_large =
         (*span)->kind == LL_SPAN_LARGE && (*span)->start == (uintptr_t)start;
     *index = is_large ? 0 : ll_span_index_of_start(*span, (uintptr_t)start);
-    return *index < (*span)->capacity &&
-           (ll_word_get(*span, *index) & LL_WORD_LIVE) != 0;
+    return *index < (*span)->capacity && ll_word_is_live(*span, *index);
 }
 
 static size_t requested_size(const struct ll_span* span, uint32_t index) {
@@ -270,9 +286,12 @@ bool ll_heap_trim(void) {
     if (!ll_heap_start()) {
         return false;
     }
+    struct ll_turn turn = ll_turn_begin();
     uint64_t mask = ll_lock_take_masked(&ll_units_lock);
+    ll_large_cache_flush(turn.heap);
     ll_abandoned_sweep();
     bool any = ll_units_purge();
     ll_lock_drop_masked(&ll_units_lock, mask);
+    ll_turn_end(turn);
     return any;
 }

@@ -23,16 +23,16 @@ static struct ll_span* next_span(uintptr_t* offset) {
     return NULL;
 }
 
-// Blocks not given back to the span's list: no fewer than those alive.
-static uint64_t live_at_most(const struct ll_span* span) {
-    // A thread stopped between taking a block and counting it: one more than counted.
-    return span->allocated - span->freed + 1;
+// No fewer than the blocks alive. A thread stopped between taking a block and counting
+// it has one more.
+static uint32_t live_at_most(const struct ll_span* span) {
+    return span->used + 1;
 }
 
 static bool visit_span(struct ll_span* span, ll_block_visitor* visit, void* context) {
-    uint64_t left = live_at_most(span);
+    uint32_t left = live_at_most(span);
     for (uint32_t i = 0; i < span->capacity && left > 0; i++) {
-        if ((ll_word_get(span, i) & LL_WORD_LIVE) == 0) {
+        if (!ll_word_is_live(span, i)) {
             continue;
         }
         left--;

@@ -32,7 +32,7 @@ LL_INLINE void ll_block_prefetch(struct ll_block block) {
 }
 
 LL_INLINE bool ll_block_is_live(struct ll_block block) {
-    return (ll_word_get(block.span, block.index) & LL_WORD_LIVE) != 0;
+    return ll_word_is_live(block.span, block.index);
 }
 
 LL_INLINE uintptr_t ll_block_start(struct ll_block block) {

@@ -19,6 +19,7 @@
 
 #define LL_WORD_SIZE_SHIFT 32
 #define LL_WORD_LIVE ((uint64_t)1 << 48)
+#define LL_WORD_LIVE_BYTE 6 // of the word, where it is the lowest bit
 #define LL_WORD_IGNORED ((uint64_t)1 << 49)
 #define LL_WORD_MARK_SHIFT 50
 #define LL_WORD_EPOCH_SHIFT 52
@@ -53,7 +54,7 @@ struct ll_span {
     uint64_t reciprocal; // of `block_size`, as in ll_class; 0 for one block only
     uintptr_t owner;
     uint64_t allocated;  // blocks ever taken from this span
-    uint64_t freed;      // blocks given back to its list
+    uint32_t used;       // blocks not in its list
     uint32_t block_size; // 0 for large blocks and free runs
     uint32_t unit_count;
 
@@ -96,6 +97,11 @@ LL_INLINE uint64_t ll_word_get(const struct ll_span* span, uint32_t index) {
 
 LL_INLINE void ll_word_set(struct ll_span* span, uint32_t index, uint64_t word) {
     __atomic_store_n(&span->words[index], word, __ATOMIC_RELAXED);
+}
+
+LL_INLINE bool ll_word_is_live(const struct ll_span* span, uint32_t index) {
+    const uint8_t* flags = (const uint8_t*)&span->words[index] + LL_WORD_LIVE_BYTE;
+    return (__atomic_load_n(flags, __ATOMIC_RELAXED) & 1) != 0;
 }
 
 // The span at an address of the range in use.

@@ -8,9 +8,9 @@
 
 enum {
     FIRST_UNITS = 4,
-    // Dirty free units that are kept for the next to come, besides an eighth of those
+    // Dirty free units that are kept for the next to come, besides a quarter of those
     // in use.
-    DIRTY_UNITS_KEPT = 128,
+    DIRTY_UNITS_KEPT = 256,
     // A free end of the range that is shorter stays.
     TAIL_UNITS_KEPT = 1 << 10,
     // How far to skip when others have mapped something behind the range.
@@ -249,7 +249,7 @@ void ll_units_give(uintptr_t start, size_t count, enum ll_pages pages) {
     }
     used_units -= count;
     put_in(start, count, pages == LL_PAGES_ZEROED);
-    size_t kept = DIRTY_UNITS_KEPT + used_units / 8;
+    size_t kept = DIRTY_UNITS_KEPT + used_units / 4;
     if (dirty_runs.unit_count > kept) {
         purge_down_to(kept / 2);
         ll_headers_purge();
