@@ -101,9 +101,7 @@ uint64_t ll_process_look(const struct ll_occasion* occasion) {
     }
     uint64_t mask = ll_look_lock();
     if (!ll_life.ended) {
-        if (!ll_life.start_recorded) {
-            ll_life_record_start();
-        }
+        ll_life_record_pending();
         run_on_look_stack(look, &looking);
     }
     ll_look_unlock(mask);
@@ -133,9 +131,7 @@ void ll_process_snapshot(const struct ll_occasion* occasion) {
         return;
     }
     if (!ll_life.ended) {
-        if (!ll_life.start_recorded) {
-            ll_life_record_start();
-        }
+        ll_life_record_pending();
         ll_recording_flush();
         ll_copy_reap();
         run_on_look_stack(look_in_copy, &looking);

@@ -66,7 +66,8 @@ void ll_process_note_spawn(int child, const char* path);
 void ll_process_note_suppressions(const char* text);
 void ll_process_note_not_seen(uint32_t reason, uint32_t detail, const char* sentence);
 
-// Writes the exec down after the look for it; and that it failed.
+// Writes the exec down after the look for it; and that it failed. In a child of vfork:
+// leaves a note for the parent.
 void ll_process_note_exec(const char* path);
 void ll_process_note_exec_failed(int error);
 
