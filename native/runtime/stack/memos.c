@@ -1,9 +1,9 @@
 // Memos of captures that left the levels as they are.
 #include "stack/levels.h"
 
-static struct ll_memo* memo_at(struct ll_walker* walker, uint64_t sp, uint64_t pc) {
-    uint64_t hash = (sp ^ pc << 20) * UINT64_C(0x9e3779b97f4a7c15);
-    return &walker->memos[hash >> 32 & (LL_MEMOS - 1)];
+static unsigned set_of(uint64_t sp, uint64_t pc) {
+    uint64_t hash = (sp ^ pc << 24) * UINT64_C(0x9e3779b97f4a7c15);
+    return (unsigned)(hash >> (64 - LL_MEMO_SET_BITS));
 }
 
 // Whether the levels are still what the memo joined.
@@ -14,18 +14,33 @@ static bool joins(const struct ll_walker* walker, const struct ll_memo* memo) {
            (!level->needs_rbp || level->rbp == memo->join_rbp);
 }
 
-uint32_t ll_memo_node(struct ll_walker* walker, const struct ll_frame* frame) {
-    const struct ll_memo* memo = memo_at(walker, frame->sp, frame->pc);
-    if (memo->sp != frame->sp || memo->pc != frame->pc ||
-        (memo->needs_rbp && memo->rbp != frame->rbp) || !joins(walker, memo)) {
-        return 0;
+static bool holds(struct ll_walker* walker, const struct ll_memo* memo) {
+    if (!joins(walker, memo)) {
+        return false;
     }
     for (uint32_t i = 0; i < memo->proof_count; i++) {
         if (ll_stack_load(memo->proofs[i].address) != memo->proofs[i].value) {
-            return 0;
+            return false;
         }
     }
-    return ll_level_holds(walker, memo->join) ? memo->node : 0;
+    return ll_level_holds(walker, memo->join);
+}
+
+uint32_t ll_memo_node(struct ll_walker* walker, const struct ll_frame* frame) {
+    struct ll_memo* ways = walker->memos[set_of(frame->sp, frame->pc)];
+    for (unsigned way = 0; way < LL_MEMO_WAYS; way++) {
+        const struct ll_memo* memo = &ways[way];
+        if (memo->sp == frame->sp && memo->pc == frame->pc &&
+            (!memo->needs_rbp || memo->rbp == frame->rbp) && holds(walker, memo)) {
+            return memo->node;
+        }
+    }
+    return 0;
+}
+
+static struct ll_memo* victim(struct ll_walker* walker, const struct ll_level* inner) {
+    unsigned set = set_of(inner->sp, inner->pc);
+    return &walker->memos[set][walker->memo_victims[set]++ % LL_MEMO_WAYS];
 }
 
 void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node) {
@@ -36,7 +51,7 @@ void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node) {
     if (count > LL_MEMO_PROOFS || join_node == 0 || node == 0) {
         return;
     }
-    struct ll_memo* memo = memo_at(walker, inner->sp, inner->pc);
+    struct ll_memo* memo = victim(walker, inner);
     memo->sp = inner->sp;
     memo->pc = inner->pc;
     memo->rbp = inner->rbp;

@@ -37,7 +37,7 @@ struct ll_frame {
 // a walk while level `join` is what it was and the proofs hold. Programs often come
 // back to a few places by turns; each then costs no more than coming back to the last
 // one.
-enum { LL_MEMOS = 16, LL_MEMO_PROOFS = 24 };
+enum { LL_MEMO_SET_BITS = 4, LL_MEMO_WAYS = 2, LL_MEMO_PROOFS = 16 };
 struct ll_memo {
     uint64_t sp; // of the innermost frame, as for a level
     uint64_t pc;
@@ -75,7 +75,8 @@ struct ll_walker {
     struct ll_proof* proofs;
     struct ll_frame* frames; // innermost first
     size_t size_bytes;       // of the mapping that begins at `levels`
-    struct ll_memo memos[LL_MEMOS];
+    struct ll_memo memos[1 << LL_MEMO_SET_BITS][LL_MEMO_WAYS];
+    uint8_t memo_victims[1 << LL_MEMO_SET_BITS]; // way of each set to replace next
 };
 
 // Forgets the levels; memos stay, since they count only with their level.
