@@ -44,7 +44,8 @@ def test_text_report_on_a_terminal_is_as_reviewed(golden: Golden) -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_json_report_is_as_reviewed(name: str, golden: Golden) -> None:
-    golden(f"{name}.json", json_.render(REPORTS[name], Path(FOLDER)))
+    document = json.loads(json_.render(REPORTS[name], Path(FOLDER)))
+    golden(f"{name}.json", json.dumps(document, indent=1) + "\n")
 
 
 @pytest.mark.parametrize("name", REPORTS)
