@@ -107,7 +107,7 @@ LL_EXPORT int posix_memalign(void** result, size_t alignment, size_t size) {
     if (alignment % sizeof(void*) != 0 || !is_power_of_two(alignment)) {
         return EINVAL;
     }
-    void* block = ll_heap_allocate_aligned(size, alignment, LL_SITE());
+    void* block = or_enomem(ll_heap_allocate_aligned(size, alignment, LL_SITE()));
     if (block == NULL) {
         return ENOMEM;
     }

@@ -59,7 +59,7 @@ static void inherit_spans(void) {
     uintptr_t offset = 0;
     while (offset < ll_range.used_bytes) {
         struct ll_span* span = ll_span_at(offset);
-        offset += (uintptr_t)span->unit_count << LL_UNIT_SHIFT;
+        offset = ll_span_next_offset(span, offset);
         if (span->kind == LL_SPAN_SMALL) {
             inherit(span);
         } else if (span->kind == LL_SPAN_LARGE && !ll_word_is_live(span, 0)) {

@@ -15,7 +15,7 @@ bool ll_block_is_inherited(struct ll_block block) {
 static struct ll_span* next_span(uintptr_t* offset) {
     while (*offset < ll_range.used_bytes) {
         struct ll_span* span = ll_span_at(*offset);
-        *offset += (uintptr_t)span->unit_count << LL_UNIT_SHIFT;
+        *offset = ll_span_next_offset(span, *offset);
         if (span->capacity > 0) {
             return span;
         }

@@ -109,6 +109,13 @@ LL_INLINE struct ll_span* ll_span_at(uintptr_t offset) {
     return __atomic_load_n(&ll_range.spans[offset >> LL_UNIT_SHIFT], __ATOMIC_RELAXED);
 }
 
+// Where a walk over the range goes on after a span; always further.
+LL_INLINE uintptr_t ll_span_next_offset(const struct ll_span* span, uintptr_t offset) {
+    uintptr_t end =
+        span->start - ll_range.start + ((uintptr_t)span->unit_count << LL_UNIT_SHIFT);
+    return span != &ll_no_span && end > offset ? end : offset + LL_UNIT_SIZE;
+}
+
 // The index of the block that contains an address of the span. At most `capacity`.
 LL_INLINE uint32_t ll_span_index(const struct ll_span* span, uintptr_t address) {
     return (uint32_t)(((unsigned __int128)(address - span->start) * span->reciprocal) >>
