@@ -225,7 +225,7 @@ static void the_stack_of_an_ended_thread_counts_without_its_guard_only(void) {
     char* stack = mapping + LL_PAGE_SIZE;
     struct ll_hole ended = {.start = (uintptr_t)stack,
                             .end = (uintptr_t)stack + SIZE - 512,
-                            .needs_guard = true};
+                            .condition = LL_HOLE_BEHIND_GUARD};
     enum { READ_WRITE = PROT_READ | PROT_WRITE };
     CHECK(mprotect(mapping, LL_PAGE_SIZE, PROT_NONE) == 0);
     CHECK(!counts(stack, SIZE, stack + 1024, READ_WRITE, &ended));
