@@ -9,7 +9,6 @@ from leakline.recording._format import ProcessEndRecord
 
 from .preload import run_both_ways
 
-
 # The compiler may neither judge nor remove the calls that the programs are about.
 FLAGS = ("-fno-builtin", "-Wno-use-after-free")
 
