@@ -30,6 +30,7 @@ LEAKS_EXIT_CODE = 23
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the options of `leakline run`."""
+    parser.usage = "leakline run [OPTIONS] [--] PROGRAM [ARGUMENT ...]"
     watching.add_arguments(parser)
     parser.add_argument(
         "-o",
@@ -45,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     presentation.add_arguments(parser, error_exit_code=LEAKS_EXIT_CODE)
     parser.add_argument(
-        "command", metavar="-- PROGRAM ARGUMENT", nargs=REMAINDER, help="what to run"
+        "command", metavar="PROGRAM [ARGUMENT ...]", nargs=REMAINDER, help="what to run"
     )
 
 
