@@ -95,8 +95,9 @@ def _why_all_dead(
     """A reason for each slot of the set; empty when one of them may be alive."""
     reasons = []
     for frame, cfa_offset in sorted({(one.frame, one.cfa_offset) for one in records}):
-        call = stacks.table.calls[stacks.number(frame)]
-        reason = judge.why_dead(call.address, cfa_offset) if call.address else ""
+        index = stacks.table.calls[stacks.number(frame)].address
+        address = stacks.table.addresses[index]
+        reason = judge.why_dead(address, cfa_offset) if index else ""
         if not reason:
             return []
         reasons.append(reason)

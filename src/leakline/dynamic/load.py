@@ -1,5 +1,8 @@
 """The way from a recording to a report: read, merge, name, describe."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +21,9 @@ from leakline.dynamic.stack_table import ProcessStacks, StackTable
 from leakline.dynamic.stacks import StackBuilder
 from leakline.model.finding import Finding, Kind
 from leakline.model.report import Report
+from leakline.model.stack import Frame
 from leakline.recording.reader import open_recording
-from leakline.symbols.resolve import Module, Progress, Resolved, resolve
+from leakline.symbols.resolve import Module, Progress, resolve
 
 LEAKS = frozenset({Kind.LOST, Kind.INDIRECT})
 ALL_KINDS = LEAKS | {Kind.REACHABLE}
@@ -67,6 +71,25 @@ def load_with_suppressions(
     progress: Progress | None = None,
 ) -> Loaded:
     """Like `load`; also gives the suppressions that the programs carry."""
+    with _no_collector():
+        return _load(path, show, pid, progress)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Millions of small objects are made and all are kept: nothing to collect."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _load(
+    path: Path, show: frozenset[Kind], pid: int | None, progress: Progress | None
+) -> Loaded:
     with open_recording(path) as recording:
         if progress is not None:
             progress("reading the recording", 0, 1)
@@ -90,12 +113,12 @@ def _find(
     table = StackTable()
     groups = _merge(logs, table)
     shown = [key for key in groups if key.kind in show]
-    resolved = _name(table, used_stacks(shown), progress)
-    merged = merge_same_lines(groups, shown, SameLines(table, resolved.frames))
+    frames, notes = _name(table, used_stacks(shown), progress)
+    merged = merge_same_lines(groups, shown, SameLines(table, frames))
     return _Found(
-        make_findings(merged, StackBuilder(table, resolved.frames)),
+        make_findings(merged, StackBuilder(table, frames)),
         hidden_totals(groups, ALL_KINDS - show),
-        resolved.notes,
+        notes,
     )
 
 
@@ -111,16 +134,16 @@ def _merge(logs: list[ProcessLog], table: StackTable) -> Groups:
     return groups
 
 
-def _name(table: StackTable, stacks: set[int], progress: Progress | None) -> Resolved:
-    """Names every call on the way from some stacks to their outermost frames."""
-    requests: dict[Module, set[int]] = {}
-    seen: set[int] = set()
-    for number in stacks:
-        while number and number not in seen:
-            seen.add(number)
-            call = table.calls[number]
-            if call.address is not None:
-                offsets = requests.setdefault(call.address.module, set())
-                offsets.add(call.address.offset)
-            number = call.parent  # noqa: PLW2901 -- walks from a stack to its root
-    return resolve(requests, progress)
+def _name(
+    table: StackTable, stacks: set[int], progress: Progress | None
+) -> tuple[dict[int, tuple[Frame, ...]], list[str]]:
+    """The frames of each address that some stacks use, and what was missing."""
+    requests: dict[Module, list[int]] = {}
+    used = sorted(table.used_addresses(stacks))
+    for index in used:
+        module, offset = table.addresses[index]
+        requests.setdefault(module, []).append(offset)
+    resolved = resolve(requests, progress)
+    return {index: resolved.frames[table.addresses[index]] for index in used}, (
+        resolved.notes
+    )

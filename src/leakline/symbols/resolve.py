@@ -151,12 +151,27 @@ def _calls_at(address: Address, sources: _Sources) -> _Calls:
         if locations and sources.shared is not None:
             locations = with_names(locations, address.offset, sources.shared)
         if locations:
-            return _Calls(address, locations, Naming.DEBUG_INFO)
+            known = _with_public_name(locations, address.offset, sources.table)
+            return _Calls(address, known, Naming.DEBUG_INFO)
     named = sources.table.find(address.offset) if sources.table is not None else None
     if named is None:
         return _Calls(address, [Location("", "", 0)], Naming.NONE)
     naming = Naming.SYMBOL if named.covers else Naming.NEAREST
     return _Calls(address, [Location(named.symbol, "", 0)], naming)
+
+
+def _with_public_name(
+    locations: list[Location], offset: int, table: SymbolTable | None
+) -> list[Location]:
+    """Calls a library's function as its users do: `strdup`, not `__strdup`."""
+    *inlined, outermost = locations
+    symbol = outermost.symbol
+    if table is None or not symbol.startswith("_") or symbol.startswith(("_Z", "_R")):
+        return locations
+    named = table.find(offset)
+    if named is None or not named.covers or named.symbol.startswith("_"):
+        return locations
+    return [*inlined, outermost._replace(symbol=named.symbol)]
 
 
 def _frames(calls: _Calls, names: Mapping[str, str]) -> tuple[Frame, ...]:
