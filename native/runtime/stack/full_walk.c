@@ -43,7 +43,7 @@ static void keep_state(struct ll_walker* walker, const struct ll_unwind_state* s
     struct ll_frame frame = {.sp = state->registers[LL_RSP],
                              .pc = state->registers[LL_CFI_RETURN_ADDRESS],
                              .flags = state->flags};
-    *kept = ll_frame_keep(walker, &frame);
+    *kept = ll_frame_keep(walker, frame);
 }
 
 static enum ll_step collect(struct ll_walker* walker, struct ll_stack_reader* reader,

@@ -6,9 +6,6 @@
 #include "stack/fold.h"
 
 enum {
-    // Of a stack deeper than this, only so many of the inner levels and the outer ones
-    // are checked at each capture. What lies between is folded away and in no node.
-    CHECKED_LEVELS = 128,
     // Levels kept of a full walker, apart from the outer ones.
     LEVELS_AFTER_DROP = LL_LEVELS_MAX / 2,
     NEAR = 8,
@@ -45,13 +42,15 @@ static bool proofs_hold(struct ll_walker* walker, uint32_t start, uint32_t end) 
     return true;
 }
 
+// Of a stack deeper than what is kept, only the levels that are kept are checked. What
+// lies between them is folded away and in no node.
 bool ll_level_holds(struct ll_walker* walker, uint32_t index) {
     const struct ll_level* levels = walker->levels;
     uint32_t end = levels[index].proofs_end;
-    if (LL_LIKELY(index <= CHECKED_LEVELS + ll_fold.outer)) {
+    if (LL_LIKELY(index <= ll_fold.depth + ll_fold.outer)) {
         return proofs_hold(walker, 0, end);
     }
-    return proofs_hold(walker, levels[index - CHECKED_LEVELS].proofs_end, end) &&
+    return proofs_hold(walker, levels[index - ll_fold.depth].proofs_end, end) &&
            proofs_hold(walker, 0, levels[ll_fold.outer].proofs_end);
 }
 
@@ -99,13 +98,13 @@ static void forget_beyond_gap(struct ll_walker* walker) {
     }
 }
 
-bool ll_levels_join(struct ll_walker* walker, const struct ll_frame* frame) {
+bool ll_levels_join(struct ll_walker* walker, uint64_t sp, uint64_t pc, uint64_t rbp) {
     if (walker->count == 0) {
         return false;
     }
-    walker->at = find_level(walker, frame->sp);
+    walker->at = find_level(walker, sp);
     const struct ll_level* level = &walker->levels[walker->at];
-    if (!ll_level_is_frame(level, frame->sp, frame->pc, frame->rbp)) {
+    if (!ll_level_is_frame(level, sp, pc, rbp)) {
         return false;
     }
     if (LL_UNLIKELY(misses_frames(walker, walker->at))) {

@@ -26,12 +26,12 @@ static bool holds(struct ll_walker* walker, const struct ll_memo* memo) {
     return ll_level_holds(walker, memo->join);
 }
 
-uint32_t ll_memo_node(struct ll_walker* walker, const struct ll_frame* frame) {
-    struct ll_memo* ways = walker->memos[set_of(frame->sp, frame->pc)];
+uint32_t ll_memo_node(struct ll_walker* walker, const struct ll_caller* caller) {
+    struct ll_memo* ways = walker->memos[set_of(caller->sp, caller->pc)];
     for (unsigned way = 0; way < LL_MEMO_WAYS; way++) {
         const struct ll_memo* memo = &ways[way];
-        if (memo->sp == frame->sp && memo->pc == frame->pc &&
-            (!memo->needs_rbp || memo->rbp == frame->rbp) && holds(walker, memo)) {
+        if (memo->sp == caller->sp && memo->pc == caller->pc &&
+            (!memo->needs_rbp || memo->rbp == caller->rbp) && holds(walker, memo)) {
             return memo->node;
         }
     }
