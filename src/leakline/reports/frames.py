@@ -10,7 +10,7 @@ from leakline.reports.places import (
     relative_path,
 )
 from leakline.reports.printable import printable
-from leakline.reports.source import source_lines
+from leakline.reports.source import is_newer, source_lines
 from leakline.reports.style import Role, Style
 
 _WIDEST_FUNCTION_COLUMN = 40
@@ -94,6 +94,8 @@ class StackPrinter:
             line = f"{indent}  {'>' if here else ' '} {number:>5} | {text}".rstrip()
             line = line[: self._style.width]
             yield line if here else self._quiet(line)
+            if here and is_newer(frame.file, frame.module, self._style.folder):
+                yield indent + self._quiet("          (changed since it was built)")
 
     def _quiet(self, text: str) -> str:
         return self._style.paint(text, Role.QUIET)

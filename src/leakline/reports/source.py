@@ -35,6 +35,15 @@ def source_lines(file: str, line: int, folder: Path) -> list[tuple[int, str]]:
     return [(number, _clean(lines[number - 1])) for number in range(first, last + 1)]
 
 
+@lru_cache(maxsize=1024)
+def is_newer(file: str, module: str, folder: Path) -> bool:
+    """Whether the source was changed after the program was built."""
+    try:
+        return (folder / file).stat().st_mtime > Path(module).stat().st_mtime
+    except (OSError, ValueError):
+        return False
+
+
 @lru_cache(maxsize=64)
 def _lines_of(path: str) -> tuple[str, ...]:
     try:
