@@ -26,6 +26,17 @@ void ll_frames_set_outermost(struct ll_walker* walker, enum ll_step last,
     }
 }
 
+// The loader's first code has no table: what lies at the very top of the stack was not
+// called by anyone.
+enum { TOP_BYTES = 64 };
+
+static bool is_start_of_program(const struct ll_walker* walker, enum ll_step step,
+                                uint16_t reason) {
+    uint64_t sp = walker->frames[walker->frame_count - 1].sp;
+    return step == LL_STEP_STOPPED && reason == LL_STOP_no_unwind_table &&
+           walker->bounds.high - sp <= TOP_BYTES;
+}
+
 static bool needs_other_registers(enum ll_step step, uint16_t reason) {
     return step == LL_STEP_NEEDS_REGISTER ||
            (step == LL_STEP_STOPPED && reason == LL_STOP_expression);
@@ -100,7 +111,8 @@ static LL_COLD bool step_specially(struct ll_walker* walker,
     } else if (needs_other_registers(step, reason)) {
         *node = ll_frames_capture_fully(walker, caller);
     } else {
-        ll_frames_set_outermost(walker, step, reason);
+        bool is_start = is_start_of_program(walker, step, reason);
+        ll_frames_set_outermost(walker, is_start ? LL_STEP_END : step, reason);
         *node = finish_at_end(walker);
     }
     return false;
