@@ -152,7 +152,7 @@ static bool fit_units_locked(struct ll_span* span, size_t count) {
     return fits;
 }
 
-bool ll_large_resize(struct ll_span* span, size_t size_bytes, ll_site site) {
+bool ll_large_resize(struct ll_span* span, size_t size_bytes, uint64_t word) {
     if (size_bytes > PTRDIFF_MAX) {
         return false;
     }
@@ -161,8 +161,7 @@ bool ll_large_resize(struct ll_span* span, size_t size_bytes, ll_site site) {
         return false;
     }
     span->large_size = size_bytes;
-    uint64_t upper = ll_word_get(span, 0) & ~(uint64_t)UINT32_MAX;
-    ll_word_set(span, 0, upper | site);
+    ll_word_set(span, 0, word);
     return true;
 }
 

@@ -20,8 +20,9 @@ bool ll_large_release(struct ll_heap* heap, struct ll_span* span, void* block);
 // Gives the units of a span without a live block back. The lock of the units is held.
 void ll_large_dissolve(struct ll_span* span);
 
-// Shrinks, or grows where the units behind it are free. False when it has to move.
-bool ll_large_resize(struct ll_span* span, size_t size_bytes, ll_site site);
+// Shrinks, or grows where the units behind it are free; the block then has the new
+// word. False when it has to move.
+bool ll_large_resize(struct ll_span* span, size_t size_bytes, uint64_t word);
 
 // Moves the contents of one large block to another that is larger.
 void ll_large_move_contents(struct ll_span* from, struct ll_span* to);

@@ -109,6 +109,14 @@ LL_INLINE struct ll_span* ll_span_at(uintptr_t offset) {
     return __atomic_load_n(&ll_range.spans[offset >> LL_UNIT_SHIFT], __ATOMIC_RELAXED);
 }
 
+// The span of the block at that address; one without blocks when there is none.
+LL_INLINE struct ll_span* ll_span_of(const void* block) {
+    uintptr_t offset = (uintptr_t)block - ll_range.start;
+    return LL_LIKELY(offset < __atomic_load_n(&ll_range.used_bytes, __ATOMIC_RELAXED))
+               ? ll_span_at(offset)
+               : &ll_no_span;
+}
+
 // Where a walk over the range goes on after a span; always further.
 LL_INLINE uintptr_t ll_span_next_offset(const struct ll_span* span, uintptr_t offset) {
     uintptr_t end =
