@@ -123,6 +123,16 @@ def test_nothing_is_left_behind_without_o(leaky: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_program_that_removes_its_recording_keeps_its_own_result(
+    tmp_path: Path,
+) -> None:
+    for code, expected in ((0, 4), (3, 3)):
+        script = f"rm -rf '{tmp_path}'/*; echo ran; exit {code}"
+        done = leakline("run", "--", "sh", "-c", script, env={"TMPDIR": str(tmp_path)})
+        assert (done.returncode, done.stdout) == (expected, "ran\n")
+        assert done.stderr.startswith("leakline: the recording ")
+
+
 def test_generated_suppressions_hide_the_findings(leaky: Path, tmp_path: Path) -> None:
     for kind in ("valgrind", "lsan"):
         done = leakline("run", f"--gen-suppressions={kind}", "--", leaky)
@@ -254,6 +264,11 @@ def test_closed_streams_are_no_trouble(
     assert subprocess.run(["sh", "-c", command], check=False).returncode == 23
     assert "make_item" in report.read_text()
     command = f"'{LEAKLINE}' run -- '{leaky}' {closed}"
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == 23
+
+
+def test_a_caller_that_ignores_the_end_of_children_is_no_trouble(leaky: Path) -> None:
+    command = f"trap '' CHLD; exec '{LEAKLINE}' run --report-file /dev/null '{leaky}'"
     assert subprocess.run(["sh", "-c", command], check=False).returncode == 23
 
 

@@ -43,7 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit code of the `leakline` process."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _dispatch(words)
+        code = _dispatch(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except LeaklineError as error:
         complain(str(error))
         return error.exit_code
@@ -52,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    return code
 
 
 def complain(sentence: str) -> None:
@@ -72,9 +75,7 @@ def _dispatch(words: list[str]) -> int:
         print(overview())
         return 0
     if words[0] == "--version":
-        from importlib.metadata import version
-
-        print(f"leakline {version('leakline')}")
+        print(f"leakline {_version()}")
         return 0
     if words[0] not in COMMANDS:
         raise UsageError(
@@ -92,6 +93,15 @@ def _run_command(name: str, words: list[str]) -> int:
     parser = Parser(prog=f"leakline {name}", description=module.__doc__)
     command.add_arguments(parser)
     return command.run(parser.parse_args(words))
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("leakline")
+    except PackageNotFoundError:
+        return "(not installed)"
 
 
 def overview() -> str:

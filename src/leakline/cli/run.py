@@ -16,7 +16,7 @@ from leakline.cli.environment import watching_environment
 from leakline.cli.inspection.program import find_program, refuse_unwatchable
 from leakline.cli.launch import Child, die_like, exit_code_of
 from leakline.cli.storage import RecordingPlace
-from leakline.errors import UsageError
+from leakline.errors import LeaklineError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ def run(arguments: Namespace) -> int:
         options = watching.runtime_options(arguments, place.path)
         child = Child(path, command, watching_environment(environment, options))
         status = _wait(child, arguments.every, place.path)
-        leaked = _report(arguments, place, command, status)
+        verdict = _report(arguments, place, command, status)
     finally:
         place.discard()
-    if leaked and status == 0:
-        return int(arguments.error_exitcode)
+    if status == 0:
+        return verdict
     die_like(status)
     return exit_code_of(status)
 
@@ -94,8 +94,23 @@ def _wait(child: Child, every_s: float | None, recording: str) -> int:
 
 def _report(
     arguments: Namespace, place: RecordingPlace, command: list[str], status: int
-) -> bool:
-    """Prints the report; true when it has leaks."""
+) -> int:
+    """Prints the report; returns the exit code for a program that succeeded."""
+    from leakline.cli.main import complain
+
+    try:
+        report = _load(arguments, place, command, status)
+        leaked = presentation.show(report, arguments, fallback=sys.stderr)
+    except LeaklineError as error:
+        # The program ran and its result stands; only the report failed.
+        complain(str(error))
+        return error.exit_code
+    return int(arguments.error_exitcode) if leaked else 0
+
+
+def _load(
+    arguments: Namespace, place: RecordingPlace, command: list[str], status: int
+) -> Report:
     from dataclasses import replace
     from pathlib import Path
 
@@ -108,8 +123,7 @@ def _report(
         exit_code=exit_code_of(status),
         not_seen=(*loaded.run.not_seen, *_about_survivors(place)),
     )
-    report: Report = replace(loaded, run=watched_run)
-    return presentation.show(report, arguments, fallback=sys.stderr)
+    return replace(loaded, run=watched_run)
 
 
 def _about_survivors(place: RecordingPlace) -> Iterator[str]:

@@ -34,9 +34,13 @@ class RecordingPlace:
         """Removes the recording, unless the user asked for it."""
         if self.folder is None:
             return
-        if os.path.lexists(self.path):
+        from contextlib import suppress
+
+        # The program itself may have removed them, or put something beside them.
+        with suppress(OSError):
             os.unlink(self.path)
-        os.rmdir(self.folder)
+        with suppress(OSError):
+            os.rmdir(self.folder)
 
     def keep(self) -> None:
         """Lets the recording stay, wherever it is."""
