@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from leakline.symbols.elf import ElfError, read_elf
+from leakline.symbols.elf import ElfError, open_regular, read_elf
 
 SCRIPT_MARK = b"#!"
 LINE_LIMIT = 256
@@ -15,7 +15,7 @@ def why_unseen(path: str) -> str:
     file = Path(path)
     try:
         mode = file.stat().st_mode
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             head = opened.read(LINE_LIMIT)
     except (OSError, ValueError):
         return "its file cannot be read"
@@ -32,7 +32,7 @@ def _why_script(head: bytes) -> str:
     words = head.removeprefix(SCRIPT_MARK).split(b"\n")[0].split()
     interpreter = words[0].decode("utf-8", "replace") if words else ""
     try:
-        with Path(interpreter).open("rb") as opened:
+        with open_regular(Path(interpreter)) as opened:
             inner = opened.read(LINE_LIMIT)
     except (OSError, ValueError):
         return "it is a script whose interpreter cannot be read"

@@ -5,11 +5,12 @@ Files of other word sizes or machines are recognised, not read.
 """
 
 import os
+import stat
 import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 HEADER_64 = struct.Struct("<16sHHIQQQIHHHHHH")
 SECTION_64 = struct.Struct("<IIQQQQIIQQ")
@@ -93,7 +94,7 @@ class ElfFile:
         section = self.sections.get(name)
         if section is None or section.kind == SECTION_NO_BITS:
             return b""
-        with self.path.open("rb") as file:
+        with open_regular(self.path) as file:
             data = _read(file.fileno(), section.offset, section.size)
         return _decompress(data) if section.flags & SECTION_COMPRESSED else data
 
@@ -105,12 +106,23 @@ def read_elf(path: Path) -> ElfFile:
         ElfError: It is not a readable ELF file for 64-bit x86.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return _read_headers(path, file.fileno())
     except OSError as error:
         raise ElfError(f"it cannot be read: {error.strerror}") from None
     except struct.error:
         raise ElfError("its headers are cut short") from None
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Opens a file whose name somebody else chose.
+
+    Pipes and devices, which may hang or do something when opened, are refused.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ElfError("it is no regular file")
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    return os.fdopen(descriptor, "rb")
 
 
 def _read_headers(path: Path, descriptor: int) -> ElfFile:
