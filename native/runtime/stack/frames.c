@@ -60,13 +60,14 @@ static LL_COLD uint32_t walk_out_of_handler(struct ll_walker* walker,
             break;
         }
         if (!ll_bounds_contain(reader.bounds, frame.sp) &&
-            !ll_bounds_at(frame.sp, &reader.bounds)) {
+            !ll_bounds_at(&walker->other_stacks, frame.sp, &reader.bounds)) {
             step = LL_STEP_STOPPED;
             reason = LL_STOP_outside_stack;
             break;
         }
-        step = ll_frame_caller(&reader, &walker->frames[walker->frame_count - 1],
-                               &frame, &reason);
+        step =
+            ll_frame_caller(&walker->other_stacks, &reader,
+                            &walker->frames[walker->frame_count - 1], &frame, &reason);
         if (step == LL_STEP_CALLER && frame.flags & LL_NODE_exact_pc) {
             walker->frames[walker->frame_count - 1].flags |= LL_NODE_signal;
         }
@@ -78,12 +79,17 @@ static LL_COLD uint32_t walk_out_of_handler(struct ll_walker* walker,
     return ll_frames_node(walker);
 }
 
+// Levels are good for one stack; what is known of that may have grown.
 static bool is_on_known_stack(struct ll_walker* walker, uintptr_t sp) {
-    if (LL_LIKELY(ll_bounds_contain(walker->bounds, sp))) {
+    struct ll_stack_bounds before = walker->bounds;
+    if (LL_LIKELY(ll_bounds_contain(before, sp))) {
         return true;
     }
-    ll_walker_reset(walker);
-    return ll_bounds_at(sp, &walker->bounds);
+    bool known = ll_bounds_at(&walker->other_stacks, sp, &walker->bounds);
+    if (!known || !ll_bounds_contain(walker->bounds, before.low)) {
+        ll_walker_reset(walker);
+    }
+    return known;
 }
 
 // A walk to the end of the stack: its frames become the levels.
@@ -101,8 +107,10 @@ static LL_COLD bool step_specially(struct ll_walker* walker,
     struct ll_stack_reader reader = {.bounds = walker->bounds,
                                      .wanted = LL_CAPTURE_REGISTERS};
     uint16_t reason = LL_STOP_none;
-    enum ll_step step = ll_frame_caller(
-        &reader, &walker->frames[walker->frame_count - 1], next, &reason);
+    enum ll_step step =
+        ll_frame_caller(&walker->other_stacks, &reader,
+                        &walker->frames[walker->frame_count - 1], next, &reason);
+    walker->bounds = reader.bounds;
     if (step == LL_STEP_CALLER && next->flags == 0) {
         return true;
     }

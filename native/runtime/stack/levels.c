@@ -124,11 +124,13 @@ static void add_proof(void* context, uintptr_t address, uint64_t value) {
 
 // Proves a step by the tables by doing it again.
 static void prove_full(struct ll_walker* walker, const struct ll_frame* frame) {
-    struct ll_stack_reader reader = {walker->bounds, LL_CAPTURE_REGISTERS, add_proof,
-                                     walker};
+    struct ll_stack_reader reader = {.bounds = walker->bounds,
+                                     .wanted = LL_CAPTURE_REGISTERS,
+                                     .seen = add_proof,
+                                     .context = walker};
     struct ll_frame caller;
     uint16_t reason;
-    ll_frame_caller(&reader, frame, &caller, &reason);
+    ll_frame_caller(&walker->other_stacks, &reader, frame, &caller, &reason);
 }
 
 // Adds what proves that the frame's caller is `outer`, NULL for the outermost frame.
@@ -231,7 +233,8 @@ bool ll_levels_add_frames(struct ll_walker* walker, enum ll_levels_base base) {
 }
 
 // A step by the tables, with what a capture knows of the registers.
-static enum ll_step special_caller(const struct ll_stack_reader* reader,
+static enum ll_step special_caller(struct ll_other_stacks* others,
+                                   struct ll_stack_reader* reader,
                                    const struct ll_frame* frame,
                                    struct ll_frame* caller, uint16_t* reason) {
     struct ll_unwind_state state = {.known = LL_CAPTURE_REGISTERS,
@@ -239,7 +242,7 @@ static enum ll_step special_caller(const struct ll_stack_reader* reader,
     state.registers[LL_RSP] = frame->sp;
     state.registers[LL_RBP] = frame->rbp;
     state.registers[LL_CFI_RETURN_ADDRESS] = frame->pc;
-    enum ll_step step = ll_unwind_caller(reader, &state, reason);
+    enum ll_step step = ll_unwind_caller(others, reader, &state, reason);
     *caller = (struct ll_frame){.sp = state.registers[LL_RSP],
                                 .pc = state.registers[LL_CFI_RETURN_ADDRESS],
                                 .rbp = state.registers[LL_RBP],
@@ -247,17 +250,22 @@ static enum ll_step special_caller(const struct ll_stack_reader* reader,
     return step;
 }
 
-LL_COLD enum ll_step ll_frame_caller(const struct ll_stack_reader* reader,
+LL_COLD enum ll_step ll_frame_caller(struct ll_other_stacks* others,
+                                     struct ll_stack_reader* reader,
                                      const struct ll_frame* frame,
                                      struct ll_frame* caller, uint16_t* reason) {
     ll_rule rule = frame->rule;
     if (ll_rule_kind(rule) == LL_RULE_SPECIAL) {
         return ll_rule_special(rule) == LL_RULE_END
                    ? LL_STEP_END
-                   : special_caller(reader, frame, caller, reason);
+                   : special_caller(others, reader, frame, caller, reason);
     }
     *caller = *frame;
-    if (!ll_frame_plain_caller(reader->bounds, caller)) {
+    uint64_t base = ll_rule_kind(rule) == LL_RULE_RSP ? frame->sp : frame->rbp;
+    uint64_t cfa = base + ll_rule_cfa_bytes(rule);
+    if (!ll_frame_plain_caller(reader->bounds, caller) &&
+        !(ll_bounds_widen(others, cfa - 8, &reader->bounds) &&
+          ll_frame_plain_caller(reader->bounds, caller))) {
         *reason = LL_STOP_outside_stack;
         return LL_STEP_STOPPED;
     }

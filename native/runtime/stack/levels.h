@@ -67,6 +67,7 @@ LL_INLINE bool ll_frame_plain_caller(struct ll_stack_bounds bounds,
 
 // One step outwards by any rule. After a signal handler's frame the caller may lie on
 // another stack than the reader's.
-enum ll_step ll_frame_caller(const struct ll_stack_reader* reader,
+enum ll_step ll_frame_caller(struct ll_other_stacks* others,
+                             struct ll_stack_reader* reader,
                              const struct ll_frame* frame, struct ll_frame* caller,
                              uint16_t* reason);

@@ -71,6 +71,7 @@ struct ll_walker {
     uint32_t proof_count;
     struct ll_outermost outermost;
     struct ll_stack_bounds bounds; // of the stack on which the levels lie
+    struct ll_other_stacks other_stacks;
     struct ll_level* levels;
     struct ll_proof* proofs;
     struct ll_frame* frames; // innermost first
