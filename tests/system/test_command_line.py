@@ -304,6 +304,17 @@ def test_sigterm_reaches_the_program_and_the_report_still_comes(
     assert "leak_in_loop" in errors
 
 
+def test_a_killed_program_still_has_its_last_periodic_look(
+    server: subprocess.Popen[str],
+) -> None:
+    time.sleep(1)
+    os.kill(child_of(server), signal.SIGKILL)
+    _, errors = server.communicate(timeout=30)
+    assert server.returncode == -signal.SIGKILL
+    assert "leak_in_loop" in errors
+    assert "Not seen:" in errors
+
+
 def test_a_snapshot_shows_what_a_running_program_lost(
     server: subprocess.Popen[str],
 ) -> None:

@@ -1,5 +1,6 @@
 """The report that people read in a terminal or a log."""
 
+import shlex
 from collections.abc import Iterator
 
 from leakline.model.finding import Confidence, Finding, Kind, Staleness
@@ -31,7 +32,7 @@ def render(report: Report, style: Style) -> str:
 
 
 def _heading(report: Report, style: Style) -> str:
-    command = printable(" ".join(report.run.command))
+    command = printable(shlex.join(report.run.command))
     title = style.paint("Leakline", Role.TITLE)
     return f"{title}  {_verdict(report, style)}  {command}".rstrip()
 
