@@ -2,7 +2,8 @@
 // goes down and comes back.
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "stack/levels.h"
 #include "stack_oracle.h"
@@ -81,20 +82,42 @@ static void recursion_beyond_the_levels_stays_anchored(void) {
 }
 
 static void* run_on_a_large_stack(void* argument) {
+    CHECK(ll_stack_start(depth_kept));
     each_depth_keeps_the_right_frames();
-    walk_deeper_than_it_goes_says_so();
-    recursion_beyond_the_levels_stays_anchored();
+    if (depth_kept == DEPTH) {
+        walk_deeper_than_it_goes_says_so();
+        recursion_beyond_the_levels_stays_anchored();
+    }
     recurse_and_compare(30, 1);
     return argument;
 }
 
-int main(void) {
-    CHECK(ll_stack_start(DEPTH));
+static void run_in_thread(void) {
     pthread_attr_t attributes;
     pthread_t thread;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, (size_t)512 << 20);
     CHECK(pthread_create(&thread, &attributes, run_on_a_large_stack, NULL) == 0);
     pthread_join(thread, NULL);
+}
+
+// A process keeps the depth with which it started.
+static void run_in_process(unsigned depth) {
+    pid_t child = fork();
+    if (child == 0) {
+        depth_kept = depth;
+        run_in_thread();
+        _exit(failures != 0);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+}
+
+int main(void) {
+    static const unsigned depths[] = {1, 2, 5, 17, 100, 256, DEPTH};
+    for (unsigned i = 0; i < sizeof depths / sizeof *depths; i++) {
+        run_in_process(depths[i]);
+    }
     return failures != 0;
 }

@@ -104,19 +104,13 @@ static void remember(struct ll_rule_table* table, uintptr_t pc, ll_rule rule) {
 LL_COLD ll_rule ll_rule_from_tables(uintptr_t pc) {
     struct ll_rule_table* table = atomic_load(&ll_rule_table);
     struct ll_cfi_row row;
-    ll_module_note(pc - 1);
-    switch (ll_cfi_find(pc - 1, &row)) {
-    case LL_CFI_FOUND:
-        break;
-    case LL_CFI_NO_ROW:
-        remember(table, pc, special(LL_RULE_NO_TABLE));
-        return special(LL_RULE_NO_TABLE);
-    default:
-        // Not remembered: an image may be loaded there later.
-        return special(LL_RULE_NO_TABLE);
-    }
-    ll_rule rule = rule_from_row(&row);
-    if (pc >> LL_RULE_HASH_BITS == 0) {
+    enum ll_cfi_found found = ll_cfi_find(pc - 1, &row);
+    ll_rule rule =
+        found == LL_CFI_FOUND ? rule_from_row(&row) : special(LL_RULE_NO_TABLE);
+    // Where there is no image, one may be loaded later. And a rule that is remembered
+    // keeps its code's module from being registered.
+    if (found != LL_CFI_NO_IMAGE && pc >> LL_RULE_HASH_BITS == 0 &&
+        ll_module_note(pc - 1)) {
         remember(table, pc, rule);
         grow_if_small(table);
     }
