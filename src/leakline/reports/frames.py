@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from leakline.model.stack import Frame, Naming, Stack
+from leakline.reports.names import readable_name
 from leakline.reports.places import (
     first_own_frame,
     frames_worth_showing,
@@ -41,6 +42,10 @@ class StackPrinter:
         """As `stack`, with the source of the user's first own frame below it."""
         yield from self._lines(stack, indent, explained=first_own_frame(stack))
 
+    def name(self, frame: Frame) -> str:
+        """The function as people write it."""
+        return printable(readable_name(frame.function)) or "??"
+
     def place(self, frame: Frame) -> str:
         """Where the frame is: file and line, else module and offset."""
         if frame.file:
@@ -74,8 +79,7 @@ class StackPrinter:
     def _words_of(self, frame: Frame) -> _Words:
         words = self._words.get(id(frame))
         if words is None:
-            name = printable(frame.function) or "??"
-            words = _Words(name, self.place(frame) + _remark(frame))
+            words = _Words(self.name(frame), self.place(frame) + _remark(frame))
             self._words[id(frame)] = words
         return words
 

@@ -114,7 +114,7 @@ class _FindingPrinter:
         frame = first_own_frame(leader) or next(iter(leader.frames), None)
         if frame is None:
             return "allocated by an unknown stack"
-        function = printable(frame.function) or "??"
+        function = self._stacks.name(frame)
         return f"allocated by {function} at {self._stacks.place(frame)}"
 
 
