@@ -102,7 +102,16 @@ void ll_threads_start(void) {
     end_key_exists = pthread_key_create(&end_key, on_key_destroyed) == 0;
 }
 
+// The part of the stack in use, up to the control block that libc puts on top of it.
+static void announce_used_stack(void) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    ll_stack_thread_start(here & ~(uintptr_t)(LL_PAGE_SIZE - 1),
+                          (uintptr_t)pthread_self());
+}
+
 static void begin_thread(void) {
+    // pthread_getattr_np allocates, and by then the stack walk wants to know this much.
+    announce_used_stack();
     pthread_attr_t attributes;
     void* start;
     size_t size_bytes;

@@ -4,14 +4,17 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
 #include "os/syscall.h"
 #include "record/recording.h"
 
-// A copy that takes longer hangs, and is ended by the alarm.
-enum { COPIES_MAX = 64, PATIENCE_S = 600 };
+// At most so many at a time, since each takes a processor and the pages that the
+// program changes meanwhile. One that takes longer than our patience hangs, and is
+// ended by the alarm.
+enum { COPIES_MAX = 8, PATIENCE_S = 600 };
 
 static int copies[COPIES_MAX]; // pids of copies not yet reaped, 0 for none
 
@@ -52,8 +55,15 @@ static void set_alarm(void) {
     ll_syscall(SYS_setitimer, ITIMER_REAL, &timer, NULL);
 }
 
+// A copy that fails must not leave a core file beside the program.
+static void forbid_core(void) {
+    struct rlimit none = {0, 0};
+    ll_syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, NULL);
+}
+
 static void become_copy(void) {
     close_descriptors();
+    forbid_core();
     set_alarm();
     ll_recording_copy();
 }
