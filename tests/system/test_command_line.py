@@ -267,6 +267,72 @@ def test_closed_streams_are_no_trouble(
     assert subprocess.run(["sh", "-c", command], check=False).returncode == 23
 
 
+def test_the_reader_of_the_output_learns_of_its_end_at_once() -> None:
+    script = "echo ran; exec >&- 3>&-; sleep 5"
+    extra, extra_end = os.pipe()
+    begin = time.monotonic()
+    with subprocess.Popen(
+        [LEAKLINE, "run", "--", "sh", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[extra_end],
+    ) as process:
+        os.close(extra_end)
+        assert process.stdout is not None
+        assert process.stdout.read() == b"ran\n"
+        assert time.monotonic() - begin < 4
+        process.terminate()
+    os.close(extra)
+
+
+def test_the_writer_of_the_input_learns_of_its_end_at_once() -> None:
+    script = "exec <&-; echo closed; sleep 60"
+    with subprocess.Popen(
+        [LEAKLINE, "run", "--", "sh", "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.2)
+        with pytest.raises(BrokenPipeError):
+            os.write(process.stdin.fileno(), b"x")
+        process.terminate()
+
+
+def test_the_report_can_go_to_standard_output(leaky: Path) -> None:
+    done = leakline("run", "--report-file", "/dev/stdout", "--", leaky)
+    assert done.stdout.startswith("ran\nLeakline  2 leaks")
+
+
+def test_a_removed_folder_is_no_trouble(leaky: Path, tmp_path: Path) -> None:
+    script = f"mkdir gone; cd gone; rmdir ../gone; '{LEAKLINE}' run '{leaky}'"
+    done = subprocess.run(
+        ["sh", "-c", script], check=False, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout) == (23, "ran\n")
+    assert done.stderr.startswith("Leakline  2 leaks")
+
+
+def test_a_full_disk_is_told(leaky: Path, tmp_path: Path) -> None:
+    recording = tmp_path / "r"
+    leakline("run", "-o", recording, "--", leaky)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [LEAKLINE, "report", recording],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "leakline: the report cannot be written: No space left on device\n"
+    )
+
+
 def test_a_caller_that_ignores_the_end_of_children_is_no_trouble(leaky: Path) -> None:
     command = f"trap '' CHLD; exec '{LEAKLINE}' run --report-file /dev/null '{leaky}'"
     assert subprocess.run(["sh", "-c", command], check=False).returncode == 23

@@ -16,6 +16,7 @@ from leakline.errors import UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from pathlib import Path
     from typing import Any, TextIO
 
     from leakline.model.finding import Kind
@@ -125,13 +126,11 @@ def show(report: Report, arguments: Namespace, fallback: TextIO | None) -> bool:
 
 
 def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> str:
-    from pathlib import Path
-
     from leakline.reports import json_, text
 
     generated = _generated_suppressions(report, arguments)
     if arguments.format == "json":
-        return json_.render(report, Path.cwd(), generated)
+        return json_.render(report, _folder(), generated)
     style = _style(arguments, fallback)
     return text.render(report, style) + (f"\n{generated}" if generated else "")
 
@@ -147,13 +146,21 @@ def _generated_suppressions(report: Report, arguments: Namespace) -> str | None:
 
 
 def _style(arguments: Namespace, fallback: TextIO | None) -> Style:
-    from pathlib import Path
-
     from leakline.reports.style import Style, style_for
 
     if arguments.report_file:
-        return Style(folder=Path.cwd())
-    return style_for(fallback, os.environ, Path.cwd())
+        return Style(folder=_folder())
+    return style_for(fallback, os.environ, _folder())
+
+
+def _folder() -> Path:
+    """The current folder; one that holds nothing when it was removed."""
+    from pathlib import Path
+
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.devnull)
 
 
 def _print(text: str, stream: TextIO | None) -> None:
@@ -165,9 +172,14 @@ def _print(text: str, stream: TextIO | None) -> None:
     try:
         stream.write(safe)
         stream.flush()
-    except OSError:
+    except BrokenPipeError:
         if stream is sys.stdout:
             raise
+    except OSError as error:
+        if stream is sys.stdout:
+            raise UsageError(
+                f"the report cannot be written: {error.strerror}"
+            ) from None
 
 
 def _defaults_from(options_text: str) -> dict[str, Any]:

@@ -14,7 +14,12 @@ from leakline.cli import presentation, watching
 from leakline.cli.arguments import seconds
 from leakline.cli.environment import watching_environment
 from leakline.cli.inspection.program import find_program, refuse_unwatchable
-from leakline.cli.launch import Child, die_like, exit_code_of
+from leakline.cli.launch import (
+    Child,
+    die_like,
+    exit_code_of,
+    leave_files_to_program,
+)
 from leakline.cli.storage import RecordingPlace
 from leakline.errors import LeaklineError, UsageError
 
@@ -62,6 +67,7 @@ def run(arguments: Namespace) -> int:
     try:
         options = watching.runtime_options(arguments, place.path)
         child = Child(path, command, watching_environment(environment, options))
+        leave_files_to_program(keep_stdout=_reports_to_device(arguments.report_file))
         status = _wait(child, arguments.every, place.path)
         verdict = _report(arguments, place, command, status)
     finally:
@@ -79,6 +85,11 @@ def _command(words: list[str]) -> list[str]:
             "name the program: leakline run [OPTIONS] -- PROGRAM ARGUMENTS"
         )
     return command
+
+
+def _reports_to_device(report_file: str | None) -> bool:
+    """Whether the report may go to our own standard output, as /dev/stdout does."""
+    return report_file is not None and report_file.startswith(("/dev/", "/proc/"))
 
 
 def _wait(child: Child, every_s: float | None, recording: str) -> int:
