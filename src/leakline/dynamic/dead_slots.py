@@ -38,7 +38,7 @@ class DeadSlots:
     def why_dead(self, address: Address, cfa_offset: int) -> str:
         """The dead variable that owns a slot, in words; empty unless it is certain."""
         frame = self._frame(address)
-        if frame is None or not frame.certain:
+        if frame is None:
             return ""
         owners = [one for one in frame.variables if _overlaps(one, cfa_offset)]
         if not owners or not all(map(_is_surely_dead, owners)):
