@@ -70,7 +70,16 @@ def test_the_depth_of_a_recursion_does_not_change_the_fingerprint() -> None:
     shallow = [leaf, even, odd, root]
     deep = [leaf, even, odd, even, odd, even, odd, root]
     assert names(shallow) == names(deep)
-    assert len(set(names(shallow, deep))) == 1
+
+
+def test_stacks_that_differ_in_recursion_are_one_finding() -> None:
+    left, right, root = frame("build", 5), frame("build", 6), frame("main", 20)
+    leaf = frame("build", 3)
+    short, long = [leaf, left, root], [leaf, right, left, right, root]
+    (finding,) = findings(short, long)
+    assert finding.blocks == 2
+    assert [one.line for one in finding.allocation.frames] == [3, 5, 20]
+    assert "2 call stacks that differ in their recursion only" in finding.notes[0]
 
 
 def test_two_lines_of_one_function_have_names_of_their_own() -> None:

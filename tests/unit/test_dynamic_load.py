@@ -119,6 +119,18 @@ def test_only_the_asked_process_is_reported(recording: Writing) -> None:
     for pid in (10, 11):
         recording.add(ProcessKey(pid, pid), start(pid), *one_leak(0x5000_0000, pid))
     assert only(recording.load(pid=11).findings).blocks == 11
+    assert "12 wrote nothing" in only_text(recording.load(pid=12))
+
+
+def only_text(report: Report) -> str:
+    (text,) = report.run.not_seen
+    return text
+
+
+def test_a_process_that_was_asked_for_may_go_on_running(recording: Writing) -> None:
+    recording.add(ProcessKey(10, 10), start(10), *one_leak(0x5000_0000)[:-1])
+    assert "still running" in recording.load().run.not_seen[0]
+    assert not any("running" in text for text in recording.load(pid=10).run.not_seen)
 
 
 def test_indirect_blocks_name_their_leader(recording: Writing) -> None:

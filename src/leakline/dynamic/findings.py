@@ -10,12 +10,30 @@ from leakline.model.stack import Stack
 def make_findings(groups: Groups, builder: StackBuilder) -> tuple[Finding, ...]:
     """The findings of groups, largest first; equal input gives equal output."""
     keys = list(groups)
-    names = Fingerprints(builder).name_all(keys)
+    named: dict[str, list[GroupKey]] = {}
+    for name, key in zip(Fingerprints(builder).name_all(keys), keys, strict=True):
+        named.setdefault(name, []).append(key)
     made = [
-        _finding(name, key, groups[key], builder)
-        for name, key in zip(names, keys, strict=True)
+        _finding(name, *_added_up(alike, groups, builder), builder)
+        for name, alike in named.items()
     ]
     return tuple(sorted(made, key=_rank))
+
+
+def _added_up(
+    keys: list[GroupKey], groups: Groups, builder: StackBuilder
+) -> tuple[GroupKey, HeapGroup]:
+    """Groups of one name differ in recursion only; the shortest stack stands for all."""
+    if len(keys) == 1:
+        return keys[0], groups[keys[0]]
+    total = HeapGroup()
+    for key in keys:
+        total.add(groups[key])
+    total.notes.append(
+        f"Added up over {len(keys)} call stacks that differ in their recursion only."
+    )
+    shortest = min(keys, key=lambda key: (len(builder.calls(key.stack)), key.stack))
+    return shortest, total
 
 
 def _finding(

@@ -98,7 +98,7 @@ def _load(
     logs = [log for log in everyone if pid is None or log.key.pid == pid]
     found = _find(logs, show, progress)
     sentences = [
-        *not_seen(logs, damage),
+        *not_seen(logs, damage, asked_pid=pid),
         *incomplete_stacks(found.findings),
         *found.notes,
     ]

@@ -10,24 +10,38 @@ from leakline.recording._format import Origin
 from leakline.recording.chunks import Damage
 
 
-def not_seen(logs: Collection[ProcessLog], damage: Damage) -> Iterator[str]:
-    """What the recording lacks, most important first."""
-    if not logs:
+def not_seen(
+    logs: Collection[ProcessLog], damage: Damage, asked_pid: int | None = None
+) -> Iterator[str]:
+    """What the recording lacks, most important first.
+
+    A process that was asked for by its id may well go on running.
+    """
+    if not logs and asked_pid is None:
         yield "No process wrote into the recording: nothing was watched."
+    if not logs and asked_pid is not None:
+        yield f"Process {asked_pid} wrote nothing into the recording."
     for log in logs:
-        yield from _about_process(log)
+        if asked_pid is None or log.latest is None:
+            yield from _about_end(log)
+        yield from _about_looks(log)
     yield from unseen_children(logs)
     yield from _about_damage(damage)
 
 
-def _about_process(log: ProcessLog) -> Iterator[str]:
-    if log.end is None and not log.execs:
-        used = "nothing is known about its heap" if log.latest is None else "its last"
-        rest = (
-            used if log.latest is None else f"{used} complete look at the heap counts"
-        )
-        yield f"{_subject(log)} has no end (killed, or still running): {rest}."
-    elif log.latest is None and _should_have_looked(log):
+def _about_end(log: ProcessLog) -> Iterator[str]:
+    if log.end is not None or log.execs:
+        return
+    known = (
+        "nothing is known about its heap"
+        if log.latest is None
+        else "its last complete look at the heap counts"
+    )
+    yield f"{_subject(log)} has no end (killed, or still running): {known}."
+
+
+def _about_looks(log: ProcessLog) -> Iterator[str]:
+    if log.end is not None and log.latest is None and _should_have_looked(log):
         yield f"{_subject(log)} ended without a complete look at its heap."
     if log.latest is None and log.unfinished:
         yield f"The findings of {log.name} are incomplete: its look was cut short."
