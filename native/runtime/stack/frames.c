@@ -144,8 +144,10 @@ static uint32_t finish_at_join(struct ll_walker* walker,
         // There are no levels now, so the next walk goes to the end.
         return walk(walker, caller);
     }
+    walker->folded_recursion = false;
     uint32_t node = ll_level_node(walker, walker->at);
-    if (walker->dropped == 0) {
+    // A memo must not bring back the outer frames of another recursion.
+    if (walker->dropped == 0 && !walker->folded_recursion) {
         ll_memo_keep(walker, join, node);
     }
     return node;

@@ -69,6 +69,7 @@ struct ll_walker {
     uint32_t dropped;  // levels forgotten behind the outer ones, to make room
     uint32_t frame_count;
     uint32_t proof_count;
+    bool folded_recursion; // the last look-up of a node did
     struct ll_outermost outermost;
     struct ll_stack_bounds bounds; // of the stack on which the levels lie
     struct ll_other_stacks other_stacks;
