@@ -1,63 +1,22 @@
 """The `leakline` command as users and scripts meet it."""
 
 import json
-import os
-import pty
-import select
-import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from .command import Build, leakline, plain
 from .conftest import LEAKLINE
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "docs" / "schema" / "leakline-1.schema.json"
 
-Build = Callable[..., Path]
-
-
-def leakline(
-    *words: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [LEAKLINE, *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, **(env or {})},
-        cwd=cwd,
-    )
-
 
 @pytest.fixture
 def leaky(build: Build) -> Path:
     return build("report_sample.c")
-
-
-@pytest.fixture
-def server(build: Build) -> Iterator[subprocess.Popen[str]]:
-    """A `leakline run` of a program that leaks until it is ended."""
-    program = str(build("leaking_server.c"))
-    command = [str(LEAKLINE), "run", "--every", "0.2", "--", program]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        yield process
-        process.terminate()
-
-
-def child_of(process: subprocess.Popen[str]) -> int:
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-    return int(children.split()[0])
 
 
 def test_the_programs_output_stays_clean_and_the_report_goes_to_stderr(
@@ -79,15 +38,6 @@ def test_leaks_make_a_successful_program_exit_with_23(leaky: Path) -> None:
 
 def test_the_exit_code_of_a_failing_program_is_its_own(leaky: Path) -> None:
     assert leakline("run", "--", leaky, "exit", "5").returncode == 5
-
-
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGTERM, signal.SIGKILL])
-def test_a_program_that_dies_of_a_signal_takes_the_command_with_it(
-    leaky: Path, number: signal.Signals
-) -> None:
-    done = leakline("run", "--", leaky, "signal", str(int(number)))
-    assert done.returncode == -number
-    assert "Leakline  " in done.stderr
 
 
 def test_json_follows_the_published_schema(leaky: Path, tmp_path: Path) -> None:
@@ -121,16 +71,6 @@ def test_a_recording_is_kept_and_rendered_again(leaky: Path, tmp_path: Path) -> 
 def test_nothing_is_left_behind_without_o(leaky: Path, tmp_path: Path) -> None:
     leakline("run", "--", leaky, env={"XDG_STATE_HOME": str(tmp_path)})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_program_that_removes_its_recording_keeps_its_own_result(
-    tmp_path: Path,
-) -> None:
-    for code, expected in ((0, 4), (3, 3)):
-        script = f"rm -rf '{tmp_path}'/*; echo ran; exit {code}"
-        done = leakline("run", "--", "sh", "-c", script, env={"TMPDIR": str(tmp_path)})
-        assert (done.returncode, done.stdout) == (expected, "ran\n")
-        assert done.stderr.startswith("leakline: the recording ")
 
 
 def test_generated_suppressions_hide_the_findings(leaky: Path, tmp_path: Path) -> None:
@@ -224,96 +164,9 @@ def test_a_bad_suppression_is_told_before_the_program_runs(
     assert f"{file}:2: expected leak:PATTERN" in done.stderr
 
 
-STATE = """
-import os, signal, sys
-print(sys.argv[1:], os.getcwd(), oct(os.umask(0)), os.getpgrp() == os.getpgid(os.getppid()))
-print(sorted(os.listdir("/proc/self/fd"))[:4], "LC_CTYPE" in os.environ)
-"""
-
-
-def plain(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=60
-    )
-
-
-def test_a_program_starts_in_the_state_it_would_have_had() -> None:
-    script = [sys.executable, "-c", STATE, "a b", ""]
-    watched = leakline("run", "--report-file", "/dev/null", "--", *script)
-    assert watched.stdout == plain(*script).stdout
-
-
-def test_no_signal_is_ignored_or_blocked_that_was_not() -> None:
-    command = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
-    watched = leakline("run", "--report-file", "/dev/null", "--", *command)
-    assert watched.stdout == plain(*command).stdout
-
-
-def test_the_first_argument_is_the_name_as_given() -> None:
-    script = ["sh", "-c", "tr '\\0' '\\n' < /proc/$$/cmdline | head -1"]
-    watched = leakline("run", "--report-file", "/dev/null", "--", *script)
-    assert watched.stdout == "sh\n"
-
-
-@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_trouble(
-    leaky: Path, closed: str, tmp_path: Path
-) -> None:
-    report = tmp_path / "report"
-    command = f"'{LEAKLINE}' run --report-file '{report}' -- '{leaky}' {closed}"
-    assert subprocess.run(["sh", "-c", command], check=False).returncode == 23
-    assert "make_item" in report.read_text()
-    command = f"'{LEAKLINE}' run -- '{leaky}' {closed}"
-    assert subprocess.run(["sh", "-c", command], check=False).returncode == 23
-
-
-def test_the_reader_of_the_output_learns_of_its_end_at_once() -> None:
-    script = "echo ran; exec >&- 3>&-; sleep 5"
-    extra, extra_end = os.pipe()
-    begin = time.monotonic()
-    with subprocess.Popen(
-        [LEAKLINE, "run", "--", "sh", "-c", script],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        pass_fds=[extra_end],
-    ) as process:
-        os.close(extra_end)
-        assert process.stdout is not None
-        assert process.stdout.read() == b"ran\n"
-        assert time.monotonic() - begin < 4
-        process.terminate()
-    os.close(extra)
-
-
-def test_the_writer_of_the_input_learns_of_its_end_at_once() -> None:
-    script = "exec <&-; echo closed; sleep 60"
-    with subprocess.Popen(
-        [LEAKLINE, "run", "--", "sh", "-c", script],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(0.2)
-        with pytest.raises(BrokenPipeError):
-            os.write(process.stdin.fileno(), b"x")
-        process.terminate()
-
-
 def test_the_report_can_go_to_standard_output(leaky: Path) -> None:
     done = leakline("run", "--report-file", "/dev/stdout", "--", leaky)
     assert done.stdout.startswith("ran\nLeakline  2 leaks")
-
-
-def test_a_removed_folder_is_no_trouble(leaky: Path, tmp_path: Path) -> None:
-    script = f"mkdir gone; cd gone; rmdir ../gone; '{LEAKLINE}' run '{leaky}'"
-    done = subprocess.run(
-        ["sh", "-c", script], check=False, capture_output=True, text=True, cwd=tmp_path
-    )
-    assert (done.returncode, done.stdout) == (23, "ran\n")
-    assert done.stderr.startswith("Leakline  2 leaks")
 
 
 def test_a_full_disk_is_told(leaky: Path, tmp_path: Path) -> None:
@@ -331,11 +184,6 @@ def test_a_full_disk_is_told(leaky: Path, tmp_path: Path) -> None:
     assert done.stderr == (
         "leakline: the report cannot be written: No space left on device\n"
     )
-
-
-def test_a_caller_that_ignores_the_end_of_children_is_no_trouble(leaky: Path) -> None:
-    command = f"trap '' CHLD; exec '{LEAKLINE}' run --report-file /dev/null '{leaky}'"
-    assert subprocess.run(["sh", "-c", command], check=False).returncode == 23
 
 
 def test_a_reader_that_goes_away_is_no_error(leaky: Path, tmp_path: Path) -> None:
@@ -359,88 +207,6 @@ def test_children_are_in_one_report(leaky: Path, tmp_path: Path) -> None:
     report = tmp_path / "report"
     leakline("run", "--no-children", "--report-file", report, "--", "sh", "-c", script)
     assert "in 3 of" not in report.read_text()
-
-
-def test_sigterm_reaches_the_program_and_the_report_still_comes(
-    server: subprocess.Popen[str],
-) -> None:
-    server.terminate()
-    _, errors = server.communicate(timeout=30)
-    assert server.returncode == -signal.SIGTERM
-    assert "leak_in_loop" in errors
-
-
-def test_a_killed_program_still_has_its_last_periodic_look(
-    server: subprocess.Popen[str],
-) -> None:
-    time.sleep(1)
-    os.kill(child_of(server), signal.SIGKILL)
-    _, errors = server.communicate(timeout=30)
-    assert server.returncode == -signal.SIGKILL
-    assert "leak_in_loop" in errors
-    assert "Not seen:" in errors
-
-
-def test_a_snapshot_shows_what_a_running_program_lost(
-    server: subprocess.Popen[str],
-) -> None:
-    pid = child_of(server)
-    for _ in range(3):
-        done = leakline("snapshot", str(pid))
-        assert done.returncode == 0, done.stderr
-        assert "leak_in_loop" in done.stdout
-    assert server.poll() is None
-
-
-def test_only_watched_processes_are_asked_for_snapshots() -> None:
-    with subprocess.Popen(["sleep", "60"]) as bystander:
-        done = leakline("snapshot", str(bystander.pid))
-        assert bystander.poll() is None
-        bystander.kill()
-    assert done.returncode == 3
-    assert "is not watched; start it with `leakline run`" in done.stderr
-
-
-def test_ctrl_c_reaches_the_program_once_and_the_report_still_comes(
-    build: Build, tmp_path: Path
-) -> None:
-    report = tmp_path / "report"
-    program = str(build("counts_interrupts.c"))
-    command = ["leakline", "run", "--report-file", str(report), "--", program]
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execv(LEAKLINE, command)  # noqa: S606 (no shell between)
-    output = read_until(terminal, b"ready")
-    os.write(terminal, b"\x03")
-    output += read_until(terminal, b"end")
-    _, status = os.waitpid(pid, 0)
-    assert b"interrupts: 1\r\n" in output
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert "Checking was active" in report.read_text()
-
-
-def read_until(terminal: int, word: bytes) -> bytes:
-    output = b""
-    deadline = time.monotonic() + 30
-    while word not in output and time.monotonic() < deadline:
-        if select.select([terminal], [], [], 1)[0]:
-            output += os.read(terminal, 1024)
-    assert word in output
-    return output
-
-
-def test_processes_that_outlive_the_program_keep_the_recording(
-    build: Build, tmp_path: Path
-) -> None:
-    server = build("leaking_server.c")
-    script = f"'{server}' > '{tmp_path}/out' 2>&1 & echo $!"
-    done = leakline("run", "--", "sh", "-c", script, env={"TMPDIR": str(tmp_path)})
-    pid = int(done.stdout)
-    try:
-        assert f"Still running when this report was made: {pid}." in done.stderr
-        assert leakline("snapshot", str(pid)).returncode == 0
-    finally:
-        os.kill(pid, signal.SIGKILL)
 
 
 def test_preload_prints_what_makes_a_service_watched(
@@ -474,13 +240,3 @@ def test_help_names_every_command_and_option() -> None:
         assert leakline(command, "--help").stdout.startswith("usage: leakline")
     assert "--gen-suppressions" in leakline("run", "--help").stdout
     assert leakline("--version").stdout.startswith("leakline ")
-
-
-def test_a_program_waits_little_for_its_watcher() -> None:
-    script = "read cpu rest < /proc/$PPID/schedstat; echo $cpu"
-    options = ["--report-file", "/dev/null"]
-    costs_ns = [
-        int(leakline("run", *options, "--", "sh", "-c", script).stdout)
-        for _ in range(5)
-    ]
-    assert min(costs_ns) < 60_000_000
