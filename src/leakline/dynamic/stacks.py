@@ -11,6 +11,7 @@ from leakline.recording._format import Node, Stop
 
 OPERATOR_NEW = re.compile(r"operator new(\[\])?\(|_Zn[wa][mj]")
 CXX_RUNTIME = re.compile(r"lib(std)?c\+\+(abi)?\.so")
+LOADER = re.compile(r"ld-(linux|musl)")
 RUNTIME_NAME = "libleakline.so"
 MARKS = Node.FOLDED | Node.STOPPED
 
@@ -64,9 +65,15 @@ class StackBuilder:
             if call.flags & MARKS:
                 if call.flags & Node.FOLDED:
                     folded_at = len(frames)
-                if call.flags & Node.STOPPED:
+                if call.flags & Node.STOPPED and not self._is_loader_entry(call):
                     stopped = stop_reason(call.reason)
         return Stack(tuple(frames), folded_at, stopped)
+
+    def _is_loader_entry(self, call: Call) -> bool:
+        """The dynamic loader's first code has no unwind table, and no caller."""
+        module = self.table.addresses[call.address].module
+        loader = LOADER.match(PurePosixPath(module.path).name)
+        return call.reason == Stop.NO_UNWIND_TABLE and loader is not None
 
     def _is_allocator(self, address: int) -> bool:
         known = self._allocators.get(address)

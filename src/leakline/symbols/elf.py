@@ -25,6 +25,7 @@ SEGMENT_LOAD = 1
 SEGMENT_INTERPRETER = 3
 SEGMENT_NOTE = 4
 SECTION_NO_BITS = 8
+SECTION_CODE = 4
 SECTION_COMPRESSED = 0x800
 NOTE_BUILD_ID = 3
 COMPRESSION_ZLIB = 1
@@ -40,6 +41,7 @@ class ElfError(ValueError):
 class Section(NamedTuple):
     """One section header."""
 
+    number: int
     kind: int
     flags: int
     offset: int
@@ -72,6 +74,15 @@ class ElfFile:
     sections: dict[str, Section]
     segments: tuple[Segment, ...]
     build_id: bytes
+
+    @property
+    def code_sections(self) -> frozenset[int]:
+        """Indexes of the sections that hold code."""
+        return frozenset(
+            section.number
+            for section in self.sections.values()
+            if section.flags & SECTION_CODE
+        )
 
     @property
     def load_address(self) -> int:
@@ -170,8 +181,8 @@ def _read_sections(
         return {}
     names = _read(descriptor, rows[names_index][4], rows[names_index][5])
     return {
-        text_at(names, name): Section(kind, flags, position, size)
-        for name, kind, flags, _, position, size, *_ in rows
+        text_at(names, name): Section(index, kind, flags, position, size)
+        for index, (name, kind, flags, _, position, size, *_) in enumerate(rows)
     }
 
 

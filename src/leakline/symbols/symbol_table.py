@@ -11,8 +11,8 @@ from typing import NamedTuple
 from leakline.symbols.elf import ElfError, ElfFile, read_elf, text_at
 
 SYMBOL_64 = struct.Struct("<IBBHQQ")
-TYPE_FUNCTION = 2
-TYPE_INDIRECT_FUNCTION = 10
+TYPE_NONE = 0
+FUNCTIONS = frozenset({2, 10})  # ordinary and indirect
 BINDING_LOCAL = 0
 BINDING_PREFERENCE = {1: 0, 2: 1, BINDING_LOCAL: 2}  # global, weak, local
 
@@ -31,7 +31,7 @@ class _Row(NamedTuple):
     address: int
     size: int
     name_offset: int
-    rank: tuple[bool, bool, int]  # smallest first, among names of one address
+    rank: tuple[bool, bool, bool, int]  # smallest first, among names of one address
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def read_symbol_table(elf: ElfFile) -> SymbolTable:
 
 def _table(elf: ElfFile, symbols: str, strings: str) -> SymbolTable:
     names = elf.section(strings)
-    rows = sorted(_functions(elf.section(symbols), names))
+    rows = sorted(_functions(elf.section(symbols), names, elf.code_sections))
     return SymbolTable(
         [row.address for row in rows],
         [row.size for row in rows],
@@ -77,16 +77,21 @@ def _table(elf: ElfFile, symbols: str, strings: str) -> SymbolTable:
     )
 
 
-def _functions(data: bytes, names: bytes) -> list[_Row]:
-    """Defined functions; of several at one address the one that callers know."""
+def _functions(data: bytes, names: bytes, code: frozenset[int]) -> list[_Row]:
+    """Defined functions; of several at one address the one that callers know.
+
+    Labels in code, which assembler sources use as functions, count as well.
+    """
     best: dict[int, _Row] = {}
     whole = data[: len(data) // SYMBOL_64.size * SYMBOL_64.size]
     for name, info, _, section, address, size in SYMBOL_64.iter_unpack(whole):
-        if info & 15 not in (TYPE_FUNCTION, TYPE_INDIRECT_FUNCTION) or section == 0:
+        kind = info & 15
+        is_function = kind in FUNCTIONS and section != 0
+        if not is_function and not (kind == TYPE_NONE and section in code):
             continue
         is_internal = names[name : name + 1] == b"_" and names[name : name + 2] != b"_Z"
         binding = BINDING_PREFERENCE.get(info >> 4, 3)
-        rank = (info >> 4 == BINDING_LOCAL, is_internal, binding)
+        rank = (not is_function, info >> 4 == BINDING_LOCAL, is_internal, binding)
         row = _Row(address, size, name, rank)
         known = best.get(address)
         if known is None or row.rank < known.rank:
