@@ -85,6 +85,15 @@ def test_generated_suppressions_hide_the_findings(leaky: Path, tmp_path: Path) -
         assert "  suppressed " in quiet.stderr
 
 
+def test_files_may_be_pipes_of_a_shell(leaky: Path, tmp_path: Path) -> None:
+    script = (
+        f"'{LEAKLINE}' run --suppressions <(echo leak:make_item) "
+        f"--report-file >(cat > '{tmp_path}/report') -- '{leaky}'; echo $?; sleep 0.5"
+    )
+    assert plain("bash", "-c", script).stdout == "ran\n0\n"
+    assert "no leaks found" in (tmp_path / "report").read_text()
+
+
 def test_unused_suppressions_are_listed(leaky: Path, tmp_path: Path) -> None:
     file = tmp_path / "old.supp"
     file.write_text("leak:long_gone\n")

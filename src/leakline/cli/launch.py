@@ -126,16 +126,20 @@ class Child:
             os._exit(127)
 
 
-def leave_files_to_program(*, keep_stdout: bool) -> None:
-    """Closes our copies of what the program reads and writes.
+def leave_input_to_program() -> None:
+    """Closes our copy of standard input.
 
-    Whoever is at the other end of its pipes learns at once when the program closes
-    them or ends, as without us. Standard error stays for the report.
+    Whoever is at the other end of a pipe learns at once when the program closes it or
+    ends, as without us.
     """
-    nothing = os.open(os.devnull, os.O_RDWR)
+    nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    if not keep_stdout:
-        os.dup2(nothing, 1)
+
+
+def leave_output_to_program() -> None:
+    """Closes our copies of all that the program writes to but standard error."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
 
 

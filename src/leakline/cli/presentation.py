@@ -87,8 +87,10 @@ def check(arguments: Namespace) -> None:
         )
     if arguments.show != SHOWN_BY_DEFAULT:
         shown_kinds(arguments)
-    if arguments.suppressions:
-        suppressions_from_files(arguments)
+    # Read once: a file may be a pipe, as with <(...) of a shell.
+    arguments.parsed_suppressions = (
+        _read_suppressions(arguments.suppressions) if arguments.suppressions else ()
+    )
 
 
 def shown_kinds(arguments: Namespace) -> frozenset[Kind]:
@@ -99,16 +101,9 @@ def shown_kinds(arguments: Namespace) -> frozenset[Kind]:
 
 
 def suppressions_from_files(arguments: Namespace) -> tuple[Suppression, ...]:
-    """What the files named by --suppressions hold."""
-    from pathlib import Path
-
-    from leakline.triage.suppression_files import read_suppressions
-
-    return tuple(
-        suppression
-        for path in arguments.suppressions
-        for suppression in read_suppressions(Path(path))
-    )
+    """What the files named by --suppressions hold; `check` has read them."""
+    parsed: tuple[Suppression, ...] = arguments.parsed_suppressions
+    return parsed
 
 
 def show(report: Report, arguments: Namespace, fallback: TextIO | None) -> bool:
@@ -123,6 +118,16 @@ def show(report: Report, arguments: Namespace, fallback: TextIO | None) -> bool:
     else:
         _print(text, fallback)
     return has_leaks(report)
+
+
+def _read_suppressions(paths: list[str]) -> tuple[Suppression, ...]:
+    from pathlib import Path
+
+    from leakline.triage.suppression_files import read_suppressions
+
+    return tuple(
+        suppression for path in paths for suppression in read_suppressions(Path(path))
+    )
 
 
 def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> str:

@@ -18,7 +18,8 @@ from leakline.cli.launch import (
     Child,
     die_like,
     exit_code_of,
-    leave_files_to_program,
+    leave_input_to_program,
+    leave_output_to_program,
 )
 from leakline.cli.storage import RecordingPlace
 from leakline.errors import LeaklineError, UsageError
@@ -67,7 +68,9 @@ def run(arguments: Namespace) -> int:
     try:
         options = watching.runtime_options(arguments, place.path)
         child = Child(path, command, watching_environment(environment, options))
-        leave_files_to_program(keep_stdout=_reports_to_device(arguments.report_file))
+        leave_input_to_program()
+        if not _reports_to_descriptor(arguments.report_file):
+            leave_output_to_program()
         status = _wait(child, arguments.every, place.path)
         verdict = _report(arguments, place, command, status)
     finally:
@@ -87,8 +90,8 @@ def _command(words: list[str]) -> list[str]:
     return command
 
 
-def _reports_to_device(report_file: str | None) -> bool:
-    """Whether the report may go to our own standard output, as /dev/stdout does."""
+def _reports_to_descriptor(report_file: str | None) -> bool:
+    """Whether the report goes to a file that is open already, as /dev/stdout is."""
     return report_file is not None and report_file.startswith(("/dev/", "/proc/"))
 
 
