@@ -40,6 +40,15 @@ def test_the_exit_code_of_a_failing_program_is_its_own(leaky: Path) -> None:
     assert leakline("run", "--", leaky, "exit", "5").returncode == 5
 
 
+def test_a_run_that_could_not_be_checked_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "broken.so").write_bytes(b"not a library")
+    env = {"LEAKLINE_RUNTIME": str(tmp_path / "broken.so")}
+    done = leakline("run", "--", "true", env=env)
+    assert done.returncode == 3
+    assert "nothing was checked" in done.stderr
+    assert leakline("run", "--", "false", env=env).returncode == 1
+
+
 def test_json_follows_the_published_schema(leaky: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     options = ["--format", "json", "--report-file", str(report), "--show", "all"]

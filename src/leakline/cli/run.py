@@ -22,7 +22,7 @@ from leakline.cli.launch import (
     leave_output_to_program,
 )
 from leakline.cli.storage import RecordingPlace
-from leakline.errors import LeaklineError, UsageError
+from leakline.errors import LeaklineError, ProgramError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +119,15 @@ def _report(
         # The program ran and its result stands; only the report failed.
         complain(str(error))
         return error.exit_code
-    return int(arguments.error_exitcode) if leaked else 0
+    if leaked:
+        return int(arguments.error_exitcode)
+    return 0 if _was_active(report) else ProgramError.exit_code
+
+
+def _was_active(report: Report) -> bool:
+    from leakline.model.report import LensState
+
+    return any(state is LensState.ACTIVE for _, state in report.run.lenses)
 
 
 def _load(
