@@ -1,6 +1,7 @@
 """Why a program may run unwatched: what its file tells."""
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -12,7 +13,9 @@ LINE_LIMIT = 256
 
 def why_unseen(path: str) -> str:
     """The reason a program could not be watched, in words; empty when none shows."""
-    file = Path(path)
+    # A program that was searched for in PATH is recorded by its bare name.
+    found = path if "/" in path else shutil.which(path)
+    file = Path(found or path)
     try:
         mode = file.stat().st_mode
         with open_regular(file) as opened:
@@ -21,7 +24,7 @@ def why_unseen(path: str) -> str:
         return "its file cannot be read"
     if head.startswith(SCRIPT_MARK):
         return _why_script(head)
-    if mode & (stat.S_ISUID | stat.S_ISGID) or _has_capabilities(path):
+    if mode & (stat.S_ISUID | stat.S_ISGID) or _has_capabilities(file):
         return (
             "it gains privileges when it starts (setuid), so nothing is loaded into it"
         )
@@ -40,7 +43,7 @@ def _why_script(head: bytes) -> str:
     return f"it is a script for {interpreter}, and {reason}" if reason else ""
 
 
-def _has_capabilities(path: str) -> bool:
+def _has_capabilities(path: Path) -> bool:
     try:
         return bool(os.getxattr(path, "security.capability"))
     except OSError:

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,13 +91,16 @@ def _no_collector() -> Iterator[None]:
 def _load(
     path: Path, show: frozenset[Kind], pid: int | None, progress: Progress | None
 ) -> Loaded:
+    heap = _Heap()
     with open_recording(path) as recording:
         if progress is not None:
             progress("reading the recording", 0, 1)
-        everyone = read_processes(recording).values()
+        everyone = read_processes(
+            recording, lambda log: heap.add(log) if _is_asked(log, pid) else None
+        )
         damage = recording.damage
-    logs = [log for log in everyone if pid is None or log.key.pid == pid]
-    found = _find(logs, show, progress)
+    logs = [log for log in everyone if _is_asked(log, pid)]
+    found = _find(heap, show, progress)
     sentences = [
         *not_seen(logs, damage, asked_pid=pid),
         *incomplete_stacks(found.findings),
@@ -107,11 +111,28 @@ def _load(
     return Loaded(Report(run, found.findings, hidden=found.hidden), tuple(texts))
 
 
-def _find(
-    logs: list[ProcessLog], show: frozenset[Kind], progress: Progress | None
-) -> _Found:
-    table = StackTable()
-    groups = _merge(logs, table)
+def _is_asked(log: ProcessLog, pid: int | None) -> bool:
+    return pid is None or log.key.pid == pid
+
+
+@dataclass(slots=True)
+class _Heap:
+    """The heaps of all processes, added up."""
+
+    groups: Groups = field(default_factory=dict)
+    table: StackTable = field(default_factory=StackTable)
+    judge: DeadSlots = field(default_factory=DeadSlots)
+
+    def add(self, log: ProcessLog) -> None:
+        snapshot = chosen_snapshot(log)
+        if snapshot is not None:
+            stacks = ProcessStacks(log, self.table)
+            add_snapshot(self.groups, log, snapshot, stacks)
+            move_dead(self.groups, log, snapshot, stacks, self.judge)
+
+
+def _find(heap: _Heap, show: frozenset[Kind], progress: Progress | None) -> _Found:
+    groups, table = heap.groups, heap.table
     shown = [key for key in groups if key.kind in show]
     frames, notes = _name(table, used_stacks(shown), progress)
     merged = merge_same_lines(groups, shown, SameLines(table, frames))
@@ -120,18 +141,6 @@ def _find(
         hidden_totals(groups, ALL_KINDS - show),
         notes,
     )
-
-
-def _merge(logs: list[ProcessLog], table: StackTable) -> Groups:
-    groups: Groups = {}
-    judge = DeadSlots()
-    for log in logs:
-        snapshot = chosen_snapshot(log)
-        if snapshot is not None:
-            stacks = ProcessStacks(log, table)
-            add_snapshot(groups, log, snapshot, stacks)
-            move_dead(groups, log, snapshot, stacks, judge)
-    return groups
 
 
 def _name(

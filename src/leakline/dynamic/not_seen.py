@@ -9,6 +9,9 @@ from leakline.model.finding import Finding
 from leakline.recording._format import Origin
 from leakline.recording.chunks import Damage
 
+# Sentences of one sort; a run may have thousands of processes.
+LISTED = 10
+
 
 def not_seen(
     logs: Collection[ProcessLog], damage: Damage, asked_pid: int | None = None
@@ -21,12 +24,18 @@ def not_seen(
         yield "No process wrote into the recording: nothing was watched."
     if not logs and asked_pid is not None:
         yield f"Process {asked_pid} wrote nothing into the recording."
-    for log in logs:
-        if asked_pid is None or log.latest is None:
-            yield from _about_end(log)
-        yield from _about_looks(log)
+    endless = (log for log in logs if asked_pid is None or log.latest is None)
+    yield from _listed([text for log in endless for text in _about_end(log)])
+    yield from _listed([text for log in logs for text in _about_looks(log)])
     yield from unseen_children(logs)
     yield from _about_damage(damage)
+
+
+def _listed(sentences: list[str]) -> Iterator[str]:
+    """Some sentences; how many more there are when there are many."""
+    yield from sentences[:LISTED]
+    if len(sentences) > LISTED:
+        yield f"The same or the like holds {len(sentences) - LISTED} more times."
 
 
 def _about_end(log: ProcessLog) -> Iterator[str]:
