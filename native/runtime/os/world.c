@@ -1,5 +1,6 @@
 #include "os/world.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,7 +13,7 @@
 struct asked {
     int tid;
     bool settled; // stopped, gone, or given up
-    bool gone;
+    bool gone;    // has ended meanwhile
 };
 
 struct table {
@@ -20,11 +21,15 @@ struct table {
     size_t capacity;
 };
 
+enum { REFUSALS_MAX = 20000 };
+
 static uint32_t stops; // number of the current or last stop, from 1
 
 static struct table asked_table;
 static size_t asked_count;
 static bool asked_complete; // no thread was left out for want of memory
+static unsigned refusals;   // times that the queue of signals was full in this stop
+static bool refused_in_pass;
 static struct table stopped_table;
 
 // Makes room for `count` elements and keeps the first `kept`. False without memory.
@@ -62,16 +67,18 @@ static bool is_asked(int tid) {
     return false;
 }
 
-static bool send_stop(int tid) {
+static long send_stop(int tid) {
     siginfo_t information;
     memset(&information, 0, sizeof information);
     information.si_code = SI_QUEUE;
     information.si_pid = (pid_t)ll_syscall(SYS_getpid);
     information.si_value.sival_ptr = (void*)(LL_STOP_MAGIC << 32 | stops);
     return ll_syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, ll_world_signal(),
-                      &information) == 0;
+                      &information);
 }
 
+// Asks a thread to stop unless that was done. A thread that has gone is passed over;
+// one for which the user's queue of signals is full is asked again in the next pass.
 static bool ask_task(int tid, void* context) {
     int self = *(int*)context;
     if (tid == self || is_asked(tid)) {
@@ -81,9 +88,14 @@ static bool ask_task(int tid, void* context) {
         asked_complete = false;
         return false;
     }
-    bool sent = send_stop(tid);
+    long result = send_stop(tid);
+    if (result == -EAGAIN && refusals < REFUSALS_MAX) {
+        refusals++;
+        refused_in_pass = true;
+        return true;
+    }
     asked_threads()[asked_count++] =
-        (struct asked){.tid = tid, .settled = !sent, .gone = !sent};
+        (struct asked){.tid = tid, .settled = result != 0, .gone = result == -ESRCH};
     return true;
 }
 
@@ -180,25 +192,40 @@ static bool collect(struct ll_world* world) {
     return true;
 }
 
-bool ll_world_stop(struct ll_world* world) {
-    int self = (int)ll_syscall(SYS_gettid);
-    size_t known;
+// Asks all threads listed now; false when the list could not be read.
+static bool ask_all(int self) {
+    refused_in_pass = false;
+    bool listed = ll_tasks_visit(ask_task, &self);
+    settle();
+    if (refused_in_pass) {
+        struct timespec pause = {0, 1000000};
+        ll_syscall(SYS_nanosleep, &pause, NULL);
+    }
+    return listed && asked_complete;
+}
+
+static void close_world(void) {
     stops = stops == UINT32_MAX ? 1 : stops + 1;
     asked_count = 0;
     asked_complete = true;
+    refusals = 0;
     atomic_store(&ll_stop_arrivals, NULL);
     atomic_store(&ll_stop_arrived, 0);
     atomic_store(&ll_stop_closed, stops);
+}
+
+bool ll_world_stop(struct ll_world* world) {
+    int self = (int)ll_syscall(SYS_gettid);
+    size_t known;
+    bool listed;
+    close_world();
     // A thread may be born while others are asked; its parent is stopped after that, so
     // a pass that finds nothing new is the last.
     do {
         known = asked_count;
-        if (!ll_tasks_visit(ask_task, &self)) {
-            asked_complete = false;
-        }
-        settle();
-    } while (asked_complete && asked_count > known);
-    if (!asked_complete || !collect(world)) {
+        listed = ask_all(self);
+    } while (listed && (asked_count > known || refused_in_pass));
+    if (!listed || !collect(world)) {
         ll_world_resume(world);
         return false;
     }
