@@ -19,6 +19,10 @@ from leakline.symbols.demangle import LENGTH_LIMIT, demangle, demangle_one
             "_ZN4core6option15Option$LT$T$GT$6unwrap17h0123456789abcdefE",
             "core::option::Option<T>::unwrap",
         ),
+        (
+            "_ZN3std2rt10lang_start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+            "std::rt::lang_start::{{closure}}",
+        ),
         ("_Znot_a_name", "_Znot_a_name"),
         ("", ""),
     ],
