@@ -78,5 +78,8 @@ struct ll_heap_totals {
     uint64_t mapped_bytes; // committed address space
 };
 
-// Exact when all other threads are stopped. Counts live blocks by a walk.
+// Counts live blocks by a walk. For a stopped world; takes no lock.
 struct ll_heap_totals ll_heap_totals(void);
+
+// The same while other threads go on: near the truth.
+struct ll_heap_totals ll_heap_totals_now(void);

@@ -92,3 +92,11 @@ struct ll_heap_totals ll_heap_totals(void) {
     totals.mapped_bytes = (uint64_t)units.committed << LL_UNIT_SHIFT;
     return totals;
 }
+
+// Spans are made and dissolved under the lock only.
+struct ll_heap_totals ll_heap_totals_now(void) {
+    uint64_t mask = ll_lock_take_masked(&ll_units_lock);
+    struct ll_heap_totals totals = ll_heap_totals();
+    ll_lock_drop_masked(&ll_units_lock, mask);
+    return totals;
+}

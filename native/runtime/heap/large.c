@@ -69,7 +69,7 @@ static struct ll_span* take_span_or_make_room(struct ll_heap* heap,
 
 static void clear(void* start, size_t size_bytes) {
     size_t in_pages = size_bytes & ~(size_t)(LL_PAGE_SIZE - 1);
-    if (size_bytes >= PAGES_BEAT_COPIES) {
+    if (size_bytes >= PAGES_BEAT_COPIES && (uintptr_t)start % LL_PAGE_SIZE == 0) {
         ll_memory_purge(start, in_pages);
         memset((char*)start + in_pages, 0, size_bytes - in_pages);
     } else {
@@ -86,6 +86,23 @@ static struct ll_span* find_span(struct ll_heap* heap,
     return span != NULL ? span : take_span_or_make_room(heap, request);
 }
 
+// How far behind the start of its first unit a block starts. If all started there,
+// loops over several of them would use the same few lines of the processor's cache.
+// Blocks whose pages may be moved stay at the start of a page.
+static size_t colour(const struct ll_span* span,
+                     const struct ll_large_request* request) {
+    enum { LINE = 64, LINES = 64 };
+    static uint32_t last;
+    if (request->alignment > LINE || request->size_bytes >= PAGES_BEAT_COPIES) {
+        return 0;
+    }
+    uint32_t line = __atomic_fetch_add(&last, 5, __ATOMIC_RELAXED) % LINES;
+    size_t wanted = (size_t)line * LINE;
+    size_t room_bytes = ((size_t)span->unit_count << LL_UNIT_SHIFT) - 1;
+    size_t slack = (room_bytes - request->size_bytes) & ~(size_t)(LINE - 1);
+    return wanted < slack ? wanted : slack;
+}
+
 void* ll_large_allocate(struct ll_heap* heap, const struct ll_large_request* request) {
     if (request->size_bytes > PTRDIFF_MAX) {
         return NULL;
@@ -94,6 +111,7 @@ void* ll_large_allocate(struct ll_heap* heap, const struct ll_large_request* req
     if (span == NULL) {
         return NULL;
     }
+    span->start = ll_span_first_unit(span) + colour(span, request);
     void* start = (void*)span->start;
     if (request->wish == LL_PAGES_ZEROED && !span->zeroed) {
         clear(start, request->size_bytes);
@@ -107,7 +125,7 @@ void* ll_large_allocate(struct ll_heap* heap, const struct ll_large_request* req
 }
 
 void ll_large_dissolve(struct ll_span* span) {
-    uintptr_t start = span->start;
+    uintptr_t start = ll_span_first_unit(span);
     size_t count = span->unit_count;
     ll_header_give(span);
     ll_units_give(start, count, LL_PAGES_ANY);
@@ -126,19 +144,15 @@ bool ll_large_release(struct ll_heap* heap, struct ll_span* span, void* block) {
     return true;
 }
 
-static uintptr_t end_of(const struct ll_span* span) {
-    return span->start + ((uintptr_t)span->unit_count << LL_UNIT_SHIFT);
-}
-
 static bool fit_units(struct ll_span* span, size_t count) {
     if (count > span->unit_count &&
-        !ll_units_take_following(end_of(span), count - span->unit_count)) {
+        !ll_units_take_following(ll_span_end(span), count - span->unit_count)) {
         return false;
     }
     size_t surplus = span->unit_count > count ? span->unit_count - count : 0;
     span->unit_count = (uint32_t)count;
     if (surplus > 0) {
-        ll_units_give(end_of(span), surplus, LL_PAGES_ANY);
+        ll_units_give(ll_span_end(span), surplus, LL_PAGES_ANY);
     } else {
         ll_units_bind(span);
     }
@@ -156,7 +170,7 @@ bool ll_large_resize(struct ll_span* span, size_t size_bytes, uint64_t word) {
     if (size_bytes > PTRDIFF_MAX) {
         return false;
     }
-    size_t count = units_for(size_bytes);
+    size_t count = units_for(span->start - ll_span_first_unit(span) + size_bytes);
     if (count != span->unit_count && !fit_units_locked(span, count)) {
         return false;
     }
@@ -167,12 +181,13 @@ bool ll_large_resize(struct ll_span* span, size_t size_bytes, uint64_t word) {
 
 void ll_large_move_contents(struct ll_span* from, struct ll_span* to) {
     size_t size = from->large_size < to->large_size ? from->large_size : to->large_size;
-    if (size < PAGES_BEAT_COPIES ||
+    bool are_at_pages = (from->start | to->start) % LL_PAGE_SIZE == 0;
+    if (size < PAGES_BEAT_COPIES || !are_at_pages ||
         !ll_memory_move((void*)from->start, (void*)to->start, size)) {
         memcpy((void*)to->start, (void*)from->start, size);
     }
 }
 
 size_t ll_large_room(const struct ll_span* span) {
-    return ((size_t)span->unit_count << LL_UNIT_SHIFT) - 1;
+    return ll_span_end(span) - span->start - 1;
 }

@@ -50,7 +50,7 @@ struct ll_span {
     uint32_t head;     // index of the first free block; `capacity` when there is none
     uint32_t capacity; // blocks; one word more follows them and is always 0
     uint64_t* words;
-    uintptr_t start;
+    uintptr_t start; // of the first block; a large one may lie behind its unit's start
     uint64_t reciprocal; // of `block_size`, as in ll_class; 0 for one block only
     uintptr_t owner;
     uint64_t allocated;  // blocks ever taken from this span
@@ -115,6 +115,15 @@ LL_INLINE struct ll_span* ll_span_of(const void* block) {
     return LL_LIKELY(offset < __atomic_load_n(&ll_range.used_bytes, __ATOMIC_RELAXED))
                ? ll_span_at(offset)
                : &ll_no_span;
+}
+
+// Where the units of a span start and end.
+LL_INLINE uintptr_t ll_span_first_unit(const struct ll_span* span) {
+    return span->start & ~(uintptr_t)(LL_UNIT_SIZE - 1);
+}
+
+LL_INLINE uintptr_t ll_span_end(const struct ll_span* span) {
+    return ll_span_first_unit(span) + ((uintptr_t)span->unit_count << LL_UNIT_SHIFT);
 }
 
 // Where a walk over the range goes on after a span; always further.
