@@ -30,7 +30,7 @@ static bool is_main_thread(void) {
 
 // Asks the kernel to read the word for a call that it then refuses: EFAULT if it cannot
 // read it, EINVAL because there is no such way to change the signal mask.
-static bool is_readable(uintptr_t address) {
+bool ll_address_is_readable(uintptr_t address) {
     const long no_such_way = -1;
     return ll_syscall(SYS_rt_sigprocmask, no_such_way, address, 0, 8) == -EINVAL;
 }
@@ -41,7 +41,7 @@ static uintptr_t page_of(uintptr_t address) {
 
 // The end of the readable pages from `page` on, not looking further than `limit`.
 static uintptr_t readable_until(uintptr_t page, uintptr_t limit) {
-    while (page < limit && is_readable(page)) {
+    while (page < limit && ll_address_is_readable(page)) {
         page += LL_PAGE_SIZE;
     }
     return page;
@@ -60,7 +60,7 @@ static struct ll_stack_bounds* find(struct ll_other_stacks* others, uintptr_t ad
 static struct ll_stack_bounds* add(struct ll_other_stacks* others, uintptr_t sp) {
     uintptr_t low = page_of(sp);
     uintptr_t high = low;
-    while (high < low + FIRST_BYTES && is_readable(high)) {
+    while (high < low + FIRST_BYTES && ll_address_is_readable(high)) {
         high += LL_PAGE_SIZE;
         struct ll_stack_bounds* above = find(others, high);
         if (above != NULL) {

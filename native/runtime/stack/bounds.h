@@ -24,6 +24,9 @@ struct ll_other_stacks {
     unsigned next; // the one to replace next
 };
 
+// Asks the kernel, without a file and without a fault.
+bool ll_address_is_readable(uintptr_t address);
+
 // The calling thread's own stack.
 void ll_bounds_set_own(uintptr_t low, uintptr_t high);
 
