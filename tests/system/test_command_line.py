@@ -49,6 +49,15 @@ def test_a_run_that_could_not_be_checked_is_no_success(tmp_path: Path) -> None:
     assert leakline("run", "--", "false", env=env).returncode == 1
 
 
+def test_a_run_that_did_not_start_leaves_no_recording(tmp_path: Path) -> None:
+    recording = tmp_path / "r"
+    env = {"LEAKLINE_RUNTIME": "/nowhere.so"}
+    done = leakline("run", "-o", recording, "--", "true", env=env)
+    assert done.returncode == 3
+    assert "is not installed" in done.stderr
+    assert not recording.exists()
+
+
 def test_json_follows_the_published_schema(leaky: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     options = ["--format", "json", "--report-file", str(report), "--show", "all"]
@@ -149,6 +158,8 @@ def test_top_and_show_choose_what_is_listed(leaky: Path) -> None:
         (["run", "--every", "0", "true"], 2, "'0' is not a number of seconds"),
         (["run", "--gen-suppressions", "true"], 2, "with an equals sign"),
         (["run", "--error-exitcode", "256", "true"], 2, "256 is not an exit code"),
+        (["run", "--report-file", "/no/where", "true"], 2, "make /no first"),
+        (["run", "--report-file", "/", "true"], 2, "the report file / is a folder"),
         (["run", "nothing-of-this-name"], 3, "there is no such program"),
         (["run", "./README"], 3, "./README: there is no such program"),
         (["run", "/"], 3, "/ is a folder"),

@@ -98,6 +98,10 @@ def test_a_removed_folder_is_no_trouble(leaky: Path, tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (23, "ran\n")
     assert done.stderr.startswith("Leakline  2 leaks")
+    named = script.replace(" run ", " run -o recording ").replace("gone", "lost")
+    done = plain("sh", "-c", f"cd '{tmp_path}'; {named}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "relative to a folder that was removed" in done.stderr
 
 
 def test_a_caller_that_ignores_the_end_of_children_is_no_trouble(leaky: Path) -> None:

@@ -11,6 +11,7 @@ import sys
 
 from leakline.cli.arguments import count, exit_code
 from leakline.cli.options import VARIABLE, parse_options, report_options
+from leakline.cli.storage import refuse_unwritable, write_report_file
 from leakline.errors import UsageError
 
 TYPE_CHECKING = False
@@ -87,6 +88,8 @@ def check(arguments: Namespace) -> None:
         )
     if arguments.show != SHOWN_BY_DEFAULT:
         shown_kinds(arguments)
+    if arguments.report_file:
+        refuse_unwritable(arguments.report_file)
     # Read once: a file may be a pipe, as with <(...) of a shell.
     arguments.parsed_suppressions = (
         _read_suppressions(arguments.suppressions) if arguments.suppressions else ()
@@ -112,8 +115,6 @@ def show(report: Report, arguments: Namespace, fallback: TextIO | None) -> bool:
 
     text = _render(report, arguments, fallback)
     if arguments.report_file:
-        from leakline.cli.storage import write_report_file
-
         write_report_file(arguments.report_file, text.encode(errors="backslashreplace"))
     else:
         _print(text, fallback)

@@ -61,13 +61,11 @@ def run(arguments: Namespace) -> int:
     watching.check(arguments)
     presentation.check(arguments)
     command = _command(arguments.command)
-    environment = dict(os.environ)
-    path = find_program(command[0], environment.get("PATH"))
+    path = find_program(command[0], os.environ.get("PATH"))
     refuse_unwatchable(path)
-    place = RecordingPlace(arguments.recording, environment)
+    place = RecordingPlace(arguments.recording, os.environ)
     try:
-        options = watching.runtime_options(arguments, place.path)
-        child = Child(path, command, watching_environment(environment, options))
+        child = _start(arguments, place, path, command)
         leave_input_to_program()
         if not _reports_to_descriptor(arguments.report_file):
             leave_output_to_program()
@@ -79,6 +77,17 @@ def run(arguments: Namespace) -> int:
         return verdict
     die_like(status)
     return exit_code_of(status)
+
+
+def _start(
+    arguments: Namespace, place: RecordingPlace, path: str, command: list[str]
+) -> Child:
+    try:
+        options = watching.runtime_options(arguments, place.path)
+        return Child(path, command, watching_environment(os.environ, options))
+    except LeaklineError:
+        place.remove()
+        raise
 
 
 def _command(words: list[str]) -> list[str]:
