@@ -1,6 +1,7 @@
 // How the heap deals with the system: pages are returned, sparse blocks cost nothing,
 // large blocks grow in place, and a limit on address space ends in NULL, not in a
 // crash.
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,6 +133,41 @@ static void a_limit_on_address_space_ends_in_null(void) {
     CHECK(status == 0);
 }
 
+static int run_with_locked_memory(void) {
+    // Pages that appear from now on are locked and cannot be given back.
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_MEMLOCK, &limit);
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+        fprintf(stderr, "locked memory is not to be had: not tested\n");
+        return failures != 0;
+    }
+    for (int round = 0; round < 3; round++) {
+        for (size_t size = 1000; size < (48 << 20); size *= 3) {
+            unsigned char* blocks[8];
+            for (int i = 0; i < 8; i++) {
+                blocks[i] = ll_heap_allocate_zeroed(size, 1);
+                CHECK(pattern_holds(blocks[i], 0, size));
+                memset(blocks[i], 1, size);
+            }
+            for (int i = 0; i < 8; i++) {
+                CHECK(ll_heap_release(blocks[i]));
+            }
+        }
+        ll_heap_trim();
+    }
+    return failures != 0;
+}
+
+static void locked_memory_is_never_taken_for_zeroed(void) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(run_with_locked_memory());
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    CHECK(status == 0);
+}
+
 // Sanitizers reserve most of the address space, which a limit on it would count, and
 // keep shadow pages of what was touched.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -148,6 +184,7 @@ int main(void) {
         freed_small_blocks_are_returned();
         freed_large_blocks_are_returned();
         freed_address_space_is_returned();
+        locked_memory_is_never_taken_for_zeroed();
         a_limit_on_address_space_ends_in_null();
     }
     large_blocks_keep_their_contents_as_they_grow();

@@ -35,7 +35,7 @@ static void commits_keep_what_is_there(void) {
     CHECK(ll_memory_commit(start, 16 * LL_PAGE_SIZE));
     CHECK(start[4 * LL_PAGE_SIZE] == 7);
     CHECK(start[0] == 0 && start[16 * LL_PAGE_SIZE - 1] == 0);
-    ll_memory_purge(start, 16 * LL_PAGE_SIZE);
+    CHECK(ll_memory_purge(start, 16 * LL_PAGE_SIZE));
     CHECK(start[4 * LL_PAGE_SIZE] == 0);
     ll_memory_unmap(start, 16 * LL_PAGE_SIZE);
 }

@@ -124,26 +124,33 @@ void ll_header_give(struct ll_span* span) {
     give_idle(span, list);
 }
 
-static void purge_words(struct ll_span* span, unsigned class) {
+static bool purge_words(struct ll_span* span, unsigned class) {
     uintptr_t start = (uintptr_t)span->own_words;
     uintptr_t end = start + words_bytes(class);
     uintptr_t first_page = (start + LL_PAGE_SIZE - 1) & ~(uintptr_t)(LL_PAGE_SIZE - 1);
     uintptr_t last_page = end & ~(uintptr_t)(LL_PAGE_SIZE - 1);
     memset(span->own_words, 0, first_page - start);
     memset((void*)last_page, 0, end - last_page);
-    ll_memory_purge((void*)first_page, last_page - first_page);
-    span->is_purged = true;
+    span->is_purged = ll_memory_purge((void*)first_page, last_page - first_page);
+    return span->is_purged;
+}
+
+// Headers given last come first in their list, so purged ones follow each other.
+static bool purge_class(unsigned class) {
+    struct ll_span* span = idle[class];
+    while (span != NULL && !span->is_purged) {
+        if (!purge_words(span, class)) {
+            return false;
+        }
+        span = span->next;
+    }
+    return true;
 }
 
 void ll_headers_purge(void) {
-    for (unsigned class = 0; class < LL_CLASS_COUNT; class++) {
-        if (words_bytes(class) < 3 * (size_t)LL_PAGE_SIZE) {
-            break;
-        }
-        for (struct ll_span* span = idle[class]; span != NULL && !span->is_purged;
-             span = span->next) {
-            purge_words(span, class);
-        }
+    // Words of larger classes have hardly a page of their own.
+    enum { LAST_CLASS = 3 };
+    for (unsigned class = 0; class <= LAST_CLASS && purge_class(class); class++) {
     }
 }
 

@@ -67,14 +67,13 @@ static struct ll_span* take_span_or_make_room(struct ll_heap* heap,
     return span;
 }
 
-static void clear(void* start, size_t size_bytes) {
-    size_t in_pages = size_bytes & ~(size_t)(LL_PAGE_SIZE - 1);
+static void clear(char* start, size_t size_bytes) {
+    size_t purged = 0;
     if (size_bytes >= PAGES_BEAT_COPIES && (uintptr_t)start % LL_PAGE_SIZE == 0) {
-        ll_memory_purge(start, in_pages);
-        memset((char*)start + in_pages, 0, size_bytes - in_pages);
-    } else {
-        memset(start, 0, size_bytes);
+        size_t in_pages = size_bytes & ~(size_t)(LL_PAGE_SIZE - 1);
+        purged = ll_memory_purge(start, in_pages) ? in_pages : 0;
     }
+    memset(start + purged, 0, size_bytes - purged);
 }
 
 static struct ll_span* find_span(struct ll_heap* heap,
@@ -112,7 +111,7 @@ void* ll_large_allocate(struct ll_heap* heap, const struct ll_large_request* req
         return NULL;
     }
     span->start = ll_span_first_unit(span) + colour(span, request);
-    void* start = (void*)span->start;
+    char* start = (char*)span->start;
     if (request->wish == LL_PAGES_ZEROED && !span->zeroed) {
         clear(start, request->size_bytes);
     }

@@ -197,18 +197,17 @@ bool ll_units_take_following(uintptr_t end, size_t count) {
     return true;
 }
 
-static void purge_run(struct ll_span* run) {
-    uintptr_t start = run->start;
-    size_t count = run->unit_count;
-    take_out(run);
-    ll_memory_purge((void*)start, count << LL_UNIT_SHIFT);
-    put_in(start, count, true);
-}
-
-// The longest runs first: most pages for one system call.
+// The longest runs first: most pages for one system call. Runs that the system does not
+// take stay dirty, and then the others need not be tried.
 static void purge_down_to(size_t kept_units) {
-    while (dirty_runs.unit_count > kept_units) {
-        purge_run(ll_runs_longest(&dirty_runs));
+    bool was_taken = true;
+    while (dirty_runs.unit_count > kept_units && was_taken) {
+        struct ll_span* run = ll_runs_longest(&dirty_runs);
+        uintptr_t start = run->start;
+        size_t count = run->unit_count;
+        take_out(run);
+        was_taken = ll_memory_purge((void*)start, count << LL_UNIT_SHIFT);
+        put_in(start, count, was_taken);
     }
 }
 
@@ -236,11 +235,11 @@ bool ll_units_give_up_space(void) {
 }
 
 bool ll_units_purge(void) {
-    bool any = dirty_runs.unit_count > 0;
+    size_t before = dirty_runs.unit_count;
     purge_down_to(0);
     ll_headers_purge();
     shrink(TAIL_UNITS_KEPT);
-    return any;
+    return dirty_runs.unit_count < before;
 }
 
 void ll_units_give(uintptr_t start, size_t count, enum ll_pages pages) {

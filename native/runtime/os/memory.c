@@ -140,8 +140,8 @@ bool ll_memory_commit(void* start, size_t size_bytes) {
            commit_missing_pages((uintptr_t)start, size);
 }
 
-void ll_memory_purge(void* start, size_t size_bytes) {
-    ll_syscall(SYS_madvise, start, size_bytes, MADV_DONTNEED);
+bool ll_memory_purge(void* start, size_t size_bytes) {
+    return !is_error(ll_syscall(SYS_madvise, start, size_bytes, MADV_DONTNEED));
 }
 
 bool ll_memory_move(void* from, void* to, size_t size_bytes) {
