@@ -1,6 +1,7 @@
 """The report that people read in a terminal or a log."""
 
 import shlex
+import textwrap
 from collections.abc import Iterator
 
 from leakline.model.finding import Confidence, Finding, Kind, Staleness
@@ -14,6 +15,7 @@ from leakline.reports.style import Role, Style
 from leakline.reports.summary import summary_lines
 
 _INDENT = "     "
+_NARROWEST_REMARK = 30
 _KIND_ROLES = {
     Kind.LOST: Role.ALARM,
     Kind.INDIRECT: Role.WARNING,
@@ -66,10 +68,19 @@ class _FindingPrinter:
         yield from self._stacks.allocation(finding.allocation, _INDENT)
         yield from self._evidence(finding)
         for sentence in self._notes(finding):
-            yield f"   {self._style.paint('note:', Role.QUIET)} {sentence}"
+            yield from self._remark("note:", Role.QUIET, sentence)
         if finding.advice:
-            help_ = self._style.paint("help:", Role.CALM)
-            yield f"   {help_} {printable(finding.advice)}"
+            yield from self._remark("help:", Role.CALM, printable(finding.advice))
+
+    def _remark(self, label: str, role: Role, sentence: str) -> Iterator[str]:
+        """A labelled sentence, broken to the width of the terminal."""
+        margin = f"   {' ' * len(label)} "
+        lines = [sentence]
+        if self._style.width is not None:
+            room = max(self._style.width - len(margin), _NARROWEST_REMARK)
+            lines = textwrap.wrap(sentence, room, break_long_words=False) or lines
+        yield f"   {self._style.paint(label, role)} {lines[0]}"
+        yield from (margin + line for line in lines[1:])
 
     def _header(self, number: int, finding: Finding) -> str:
         role = _KIND_ROLES.get(finding.kind, Role.ALARM)
