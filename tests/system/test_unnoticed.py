@@ -57,7 +57,7 @@ def test_closed_streams_are_no_trouble(
 
 
 def test_the_reader_of_the_output_learns_of_its_end_at_once() -> None:
-    script = "echo ran; exec >&- 3>&-; sleep 5"
+    script = "echo ran; exec >&- 3>&-; exec sleep 5"
     extra, extra_end = os.pipe()
     begin = time.monotonic()
     with subprocess.Popen(
@@ -75,7 +75,7 @@ def test_the_reader_of_the_output_learns_of_its_end_at_once() -> None:
 
 
 def test_the_writer_of_the_input_learns_of_its_end_at_once() -> None:
-    script = "exec <&-; echo closed; sleep 60"
+    script = "exec <&-; echo closed; exec sleep 60"
     with subprocess.Popen(
         [LEAKLINE, "run", "--", "sh", "-c", script],
         stdin=subprocess.PIPE,
