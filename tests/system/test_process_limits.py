@@ -103,3 +103,21 @@ def test_a_setuid_program_is_left_alone(
     )
     assert (done.returncode, done.stdout) == (3, b"begins\nreturns\n")
     assert read(recording).records == []
+
+
+@pytest.mark.parametrize("way", ["prctl", "seccomp"])
+@pytest.mark.parametrize("refusal", ["kill", "trap"])
+def test_a_sandbox_is_looked_at_before_it_closes(
+    refusal: str, way: str, build: Callable[..., Path], tmp_path: Path
+) -> None:
+    program = build("process_sandbox.c", "-O1")
+    recorded = run_both_ways([program, refusal, way], tmp_path)
+    assert [gap.reason for gap in recorded.of(NotSeenRecord)] == [NotSeen.SANDBOX]
+    assert recorded.lost_bytes() == [911]
+
+
+@pytest.mark.parametrize("way", ["prctl", "seccomp"])
+def test_a_sandbox_that_only_refuses_is_no_harm(
+    way: str, build: Callable[..., Path], tmp_path: Path
+) -> None:
+    run_both_ways([build("process_sandbox.c", "-O1"), "refuse", way], tmp_path)

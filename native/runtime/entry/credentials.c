@@ -9,7 +9,7 @@
 #include "process/process.h"
 
 static void before_change(void) {
-    if (ll_syscall(SYS_geteuid) == 0) {
+    if (ll_process_is_watched() && ll_syscall(SYS_geteuid) == 0) {
         ll_process_keep_recording_open();
     }
 }

@@ -158,6 +158,18 @@ void ll_signals_start(void) {
     }
 }
 
+void ll_signals_end(void) {
+    guarding = false;
+    for (int i = 0; i < GUARDED_COUNT; i++) {
+        struct sigaction standard = {.sa_handler = SIG_DFL};
+        struct sigaction current;
+        if (__sigaction(guarded_signals[i], NULL, &current) == 0 &&
+            is_guard(&current)) {
+            __sigaction(guarded_signals[i], &standard, NULL);
+        }
+    }
+}
+
 LL_EXPORT int sigaction(int signal, const struct sigaction* action,
                         struct sigaction* old) {
     return ll_signal_change_action(signal, action, old);

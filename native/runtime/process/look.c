@@ -108,6 +108,18 @@ uint64_t ll_process_look(const struct ll_occasion* occasion) {
     return looking.lost_blocks;
 }
 
+void ll_process_leave(const struct ll_occasion* occasion, const char* sentence) {
+    ll_process_look(occasion);
+    uint64_t mask = ll_look_lock();
+    if (ll_life.watched && !ll_life.ended) {
+        ll_life_record_not_seen(LL_NOT_SEEN_sandbox, 0, sentence);
+        record_end(occasion);
+        ll_recording_flush();
+        ll_life.watched = false;
+    }
+    ll_look_unlock(mask);
+}
+
 // Makes the copy with the world stopped, so that it holds one moment of all threads.
 static void look_in_copy(void* argument) {
     struct looking* looking = argument;

@@ -30,6 +30,7 @@ class NotSeen(IntEnum):
     HEAP = 6
     STACKS = 7
     OPTIONS = 8
+    SANDBOX = 9
 
 
 class Module(IntEnum):
