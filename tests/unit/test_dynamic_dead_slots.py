@@ -116,6 +116,25 @@ def test_other_code_is_never_judged(compiled: Compile, flags: tuple[str, ...]) -
     ] * 32
 
 
+def test_an_optimised_function_in_other_code_is_never_judged(
+    compiled: Compile,
+) -> None:
+    text = SCOPES.replace("void scopes", '__attribute__((optimize("O2"))) void scopes')
+    program = compiled(text, "-O0", "-g", "-fno-stack-protector")
+    judge = DeadSlots()
+    reasons = [judge.why_dead(at_exit(program), offset) for offset in range(-256, 0, 8)]
+    assert reasons == [""] * 32
+
+
+def test_too_much_debug_information_is_left_unread_and_counted(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leakline.dynamic.dead_slots.UNITS_LIMIT_BYTES", 10)
+    judge = DeadSlots()
+    assert judge.why_dead(at_exit(program), variable(program, "ended").cfa_offset) == ""
+    assert judge.unjudged_frames == 1
+
+
 FRAME, OUTER, INNER = 1, 2, 3
 
 

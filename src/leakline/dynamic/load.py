@@ -10,7 +10,7 @@ from typing import NamedTuple
 from leakline.dynamic.dead_slots import DeadSlots, move_dead
 from leakline.dynamic.findings import hidden_totals, make_findings
 from leakline.dynamic.merge import Groups, add_snapshot, used_stacks
-from leakline.dynamic.not_seen import incomplete_stacks, not_seen
+from leakline.dynamic.not_seen import incomplete_stacks, not_seen, unjudged_slots
 from leakline.dynamic.process_log import (
     ProcessLog,
     chosen_snapshot,
@@ -104,6 +104,7 @@ def _load(
     sentences = [
         *not_seen(logs, damage, asked_pid=pid),
         *incomplete_stacks(found.findings),
+        *unjudged_slots(heap.judge.unjudged_frames),
         *found.notes,
     ]
     texts = dict.fromkeys(text for log in logs for text in log.suppressions)

@@ -92,3 +92,13 @@ def incomplete_stacks(findings: Iterable[Finding]) -> Iterator[str]:
     for reason, count in sorted(Counter(filter(None, stopped)).items()):
         noun = "call stack ends" if count == 1 else "call stacks end"
         yield f"{count} {noun} early: {reason}."
+
+
+def unjudged_slots(frames: int) -> Iterator[str]:
+    """Says how many stack frames were not searched for dead variables."""
+    if frames:
+        noun = "stack frame was" if frames == 1 else "stack frames were"
+        yield (
+            f"{frames} {noun} not searched for variables out of scope: there is too "
+            "much debug information. Blocks they hold count as reachable."
+        )

@@ -30,6 +30,10 @@ SCOPES_OF_VARIABLES = frozenset(
 STATIC_PLACES = frozenset(
     {"DW_OP_addr", "DW_OP_addrx", "DW_OP_const8u", "DW_OP_GNU_addr_index"}
 )
+OPTIMISATION_MARKS = frozenset(
+    {"DW_AT_call_all_calls", "DW_AT_GNU_all_call_sites", "DW_AT_APPLE_optimized"}
+)
+
 # rbp points two words below the CFA once it is set up.
 RBP_BELOW_CFA_BYTES = 16
 RBP = "DW_OP_reg6"
@@ -67,7 +71,7 @@ def frame_variables(units: DwarfUnits, address: int) -> FrameVariables | None:
         if unit is None or _is_optimised_unit(unit):
             return None
         function = units.function_at(address)
-        if function is None or _is_optimised_function(unit, function):
+        if function is None or _is_optimised_function(function):
             return None
         return _read_frame(function, address)
     except (Uncertain, ELFError, KeyError, ValueError, RecursionError):
@@ -106,14 +110,13 @@ def _is_optimised_unit(unit: DIE) -> bool:
     )
 
 
-def _is_optimised_function(unit: DIE, function: DIE) -> bool:
-    """Whether clang marked a function as optimised."""
-    marks = {
-        "DW_AT_call_all_calls",
-        "DW_AT_GNU_all_call_sites",
-        "DW_AT_APPLE_optimized",
-    }
-    return "clang" in _producer(unit) and bool(marks & function.attributes.keys())
+def _is_optimised_function(function: DIE) -> bool:
+    """Whether a function may be optimised although its unit is not.
+
+    Both compilers describe all calls of optimised functions; gcc also those of
+    functions that call nothing, which are left undecided by this.
+    """
+    return bool(OPTIMISATION_MARKS & function.attributes.keys())
 
 
 def _producer(unit: DIE) -> str:
