@@ -324,3 +324,16 @@ def test_damage_is_said(recording: Writing) -> None:
     assert any(
         text.startswith("70 bytes of the recording are damaged") for text in texts
     )
+
+
+def test_progress_is_reported_stage_by_stage(recording: Writing) -> None:
+    recording.add(ProcessKey(1, 1), start(1), *one_leak(0x5000_0000))
+    calls: list[tuple[str, int, int]] = []
+    recording.load(progress=lambda *call: calls.append(call))
+    size = len(recording.data)
+    assert calls[0] == ("reading the recording", size, size)
+    assert [stage for stage, _, _ in calls] == [
+        "reading the recording",
+        "naming addresses",
+        "sorting findings",
+    ]

@@ -4,6 +4,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,10 +94,10 @@ def _load(
 ) -> Loaded:
     heap = _Heap()
     with open_recording(path) as recording:
-        if progress is not None:
-            progress("reading the recording", 0, 1)
         everyone = read_processes(
-            recording, lambda log: heap.add(log) if _is_asked(log, pid) else None
+            recording,
+            lambda log: heap.add(log) if _is_asked(log, pid) else None,
+            partial(progress, "reading the recording") if progress else None,
         )
         damage = recording.damage
     logs = [log for log in everyone if _is_asked(log, pid)]
@@ -136,6 +137,8 @@ def _find(heap: _Heap, show: frozenset[Kind], progress: Progress | None) -> _Fou
     groups, table = heap.groups, heap.table
     shown = [key for key in groups if key.kind in show]
     frames, notes = _name(table, used_stacks(shown), progress)
+    if progress is not None:
+        progress("sorting findings", 0, 1)
     merged = merge_same_lines(groups, shown, SameLines(table, frames))
     return _Found(
         make_findings(merged, StackBuilder(table, frames)),

@@ -88,7 +88,9 @@ class ProcessLog:
 
 
 def read_processes(
-    recording: RecordingFile, finished: Callable[[ProcessLog], None]
+    recording: RecordingFile,
+    finished: Callable[[ProcessLog], None],
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[ProcessLog]:
     """Reads the whole recording; processes come in order of appearance.
 
@@ -96,7 +98,7 @@ def read_processes(
     heap after that: a run may have thousands of processes.
     """
     logs: dict[ProcessKey, ProcessLog] = {}
-    for writer, record in recording.records():
+    for writer, record in recording.records(progress):
         log = logs.get(writer.process)
         if log is None:
             log = logs[writer.process] = ProcessLog(writer.process)

@@ -24,6 +24,7 @@ from leakline.symbols.inlined_names import with_names
 from leakline.symbols.symbol_table import SymbolTable, read_symbol_table
 
 Progress = Callable[[str, int, int], None]
+PROGRESS_STEP = 500
 
 
 class Module(NamedTuple):
@@ -72,12 +73,14 @@ def resolve(
     """Names every requested address of every module."""
     calls: list[_Calls] = []
     notes: list[str] = []
-    for done, (module, offsets) in enumerate(sorted(requests.items())):
-        if progress is not None:
-            progress("reading symbols", done, len(requests))
+    total = sum(map(len, requests.values()))
+    for module, offsets in sorted(requests.items()):
         sources = _open_sources(module)
         notes += sources.notes
-        calls += [_calls_at(Address(module, offset), sources) for offset in offsets]
+        for offset in offsets:
+            if progress is not None and len(calls) % PROGRESS_STEP == 0:
+                progress("naming addresses", len(calls), total)
+            calls.append(_calls_at(Address(module, offset), sources))
     names = demangle(location.symbol for call in calls for location in call.locations)
     return Resolved({call.address: _frames(call, names) for call in calls}, notes)
 
