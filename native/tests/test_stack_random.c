@@ -116,6 +116,7 @@ static void* grow_trees(void* argument) {
 }
 
 int main(void) {
+    CHECK(capture() == 0);
     CHECK(ll_stack_start(DEPTH));
     grow_trees((void*)1);
     pthread_t threads[THREADS];

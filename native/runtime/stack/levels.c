@@ -1,3 +1,4 @@
+// Checks levels against the stack, and makes new ones of the frames of a walk.
 #include "stack/levels.h"
 
 #include <string.h>

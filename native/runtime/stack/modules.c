@@ -1,3 +1,5 @@
+// The registry of modules. Adding is rare and under a flag that nobody waits for inside
+// malloc; reading takes no lock.
 #include "stack/modules.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Turns rows into rules, and keeps the table as large as the program needs it.
 #include "stack/rules.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+// The face of the component: start, captures, the life of threads and modules.
 #include "stack/stack.h"
 
 #include "format/records.h"

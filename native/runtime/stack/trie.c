@@ -39,7 +39,7 @@ static struct {
 enum {
     CAPACITY_MAX = 1 << 26,
     CAPACITY_MIN = 1 << 12,
-    COMMIT_NODES = 1 << 14,
+    COMMIT_NODES = 1 << 12,
     // Of the address space that a limit allows, the trie takes one part in so many.
     SHARE_OF_LIMIT = 64,
     BYTES_PER_NODE = sizeof(struct node) + sizeof(uint32_t),

@@ -1,3 +1,4 @@
+// Applies a row: the CFA first, then each register of the caller.
 #include "stack/unwind.h"
 
 #include <string.h>

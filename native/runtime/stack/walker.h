@@ -77,8 +77,8 @@ struct ll_walker {
     struct ll_proof* proofs;
     struct ll_frame* frames; // innermost first
     size_t size_bytes;       // of the mapping that begins at `levels`
-    struct ll_memo memos[1 << LL_MEMO_SET_BITS][LL_MEMO_WAYS];
     uint8_t memo_victims[1 << LL_MEMO_SET_BITS]; // way of each set to replace next
+    struct ll_memo (*memos)[LL_MEMO_WAYS];       // by set
 };
 
 // Forgets the levels; memos stay, since they count only with their level.
