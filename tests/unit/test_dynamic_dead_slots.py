@@ -104,6 +104,7 @@ def test_a_slot_without_a_variable_is_not_called_dead(program: Path) -> None:
         ("-O2", "-g"),
         ("-O0", "-g", "-fstack-protector-all"),
         ("-O0", "-g", "-gno-record-gcc-switches"),
+        ("-O0", "-g", "-fno-stack-protector", "-Wl,--build-id=none"),
         ("-O0",),
     ],
 )

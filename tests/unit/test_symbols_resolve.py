@@ -179,6 +179,20 @@ def test_a_file_that_changed_since_the_run_is_not_used(compiled: Compile) -> Non
     assert "build-id differs" in resolved.notes[0]
 
 
+def test_a_newer_file_without_build_id_is_not_used(compiled: Compile) -> None:
+    program = compiled(NESTED, "-O2", "-g", "-Wl,--build-id=none", language="cpp")
+    changed_ns = program.stat().st_mtime_ns
+    module = Module(str(program), b"")
+    address = Address(module, function_range(program, SERVE)[0])
+    requests = {module: [address.offset]}
+    before = resolve(requests, recorded_ns=changed_ns - 1)
+    assert before.frames[address][0].naming is Naming.NONE
+    assert "newer than the run" in before.notes[0]
+    after = resolve(requests, recorded_ns=changed_ns + 1)
+    assert after.frames[address][0].naming is Naming.DEBUG_INFO
+    assert after.notes == []
+
+
 def test_a_vanished_file_is_named_from_its_debug_file(
     compiled: Compile, tmp_path: Path, own_folders: Path
 ) -> None:

@@ -72,6 +72,8 @@ class DeadSlots:
         return frame_variables(units, address.offset)
 
     def _units_of(self, module: Module) -> DwarfUnits | None:
+        if not module.build_id:
+            return None  # nothing proves that the file is the one that ran
         if module not in self._units:
             self._units[module] = open_units(debug_files(module))
         return self._units[module]

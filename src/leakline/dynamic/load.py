@@ -15,6 +15,7 @@ from leakline.dynamic.not_seen import incomplete_stacks, not_seen, unjudged_slot
 from leakline.dynamic.process_log import (
     ProcessLog,
     chosen_snapshot,
+    last_seen_ns,
     read_processes,
 )
 from leakline.dynamic.processes import describe_run
@@ -101,7 +102,7 @@ def _load(
         )
         damage = recording.damage
     logs = [log for log in everyone if _is_asked(log, pid)]
-    found = _find(heap, show, progress)
+    found = _find(heap, show, max(map(last_seen_ns, logs), default=0), progress)
     sentences = [
         *not_seen(logs, damage, asked_pid=pid),
         *incomplete_stacks(found.findings),
@@ -133,10 +134,12 @@ class _Heap:
             move_dead(self.groups, log, snapshot, stacks, self.judge)
 
 
-def _find(heap: _Heap, show: frozenset[Kind], progress: Progress | None) -> _Found:
+def _find(
+    heap: _Heap, show: frozenset[Kind], recorded_ns: int, progress: Progress | None
+) -> _Found:
     groups, table = heap.groups, heap.table
     shown = [key for key in groups if key.kind in show]
-    frames, notes = _name(table, used_stacks(shown), progress)
+    frames, notes = _name(table, used_stacks(shown), recorded_ns, progress)
     if progress is not None:
         progress("sorting findings", 0, 1)
     merged = merge_same_lines(groups, shown, SameLines(table, frames))
@@ -148,7 +151,7 @@ def _find(heap: _Heap, show: frozenset[Kind], progress: Progress | None) -> _Fou
 
 
 def _name(
-    table: StackTable, stacks: set[int], progress: Progress | None
+    table: StackTable, stacks: set[int], recorded_ns: int, progress: Progress | None
 ) -> tuple[dict[int, tuple[Frame, ...]], list[str]]:
     """The frames of each address that some stacks use, and what was missing."""
     requests: dict[Module, list[int]] = {}
@@ -156,7 +159,7 @@ def _name(
     for index in used:
         module, offset = table.addresses[index]
         requests.setdefault(module, []).append(offset)
-    resolved = resolve(requests, progress)
+    resolved = resolve(requests, progress, recorded_ns=recorded_ns)
     return {index: resolved.frames[table.addresses[index]] for index in used}, (
         resolved.notes
     )

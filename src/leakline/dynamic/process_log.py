@@ -203,6 +203,16 @@ def _unfinished(log: ProcessLog) -> Iterator[Snapshot]:
     yield from log.unfinished.values()
 
 
+def last_seen_ns(log: ProcessLog) -> int:
+    """When the process last gave a sign of life, as time since the epoch."""
+    signs = [
+        record.realtime_ns for record in (log.start, log.end) if record is not None
+    ]
+    if log.latest is not None:
+        signs.append(log.latest.begin.realtime_ns)
+    return max(signs, default=0)
+
+
 def decode_text(text: bytes) -> str:
     """Text of a record; bytes that are not UTF-8 stay visible as escapes."""
     return text.decode("utf-8", "backslashreplace")
