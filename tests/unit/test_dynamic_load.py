@@ -309,6 +309,14 @@ def test_a_signal_is_named_and_gives_the_shells_exit_code(recording: Writing) ->
     assert report.run.exit_code == 143
 
 
+def test_an_end_that_nobody_saw_has_no_exit_code(recording: Writing) -> None:
+    recording.add(ProcessKey(1, 1), start(1), begin(), *end())
+    recording.add(ProcessKey(1, 1), ended(Trigger.PROGRAM, 0xFFFFFFFF))
+    report = recording.load()
+    assert report.run.processes[0].ended == "unknown: it closed itself off"
+    assert report.run.exit_code is None
+
+
 def test_suppressions_of_the_program_are_handed_on(recording: Writing) -> None:
     text = SuppressionsRecord(b"leak:known")
     recording.add(ProcessKey(1, 1), start(1), text, *one_leak(0x5000_0000))

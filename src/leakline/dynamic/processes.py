@@ -9,6 +9,9 @@ from leakline.recording._format import OPTIONS, Trigger
 
 LENSES = ("reach", "loss", "pages", "accesses")
 
+# What `process_end.status` holds when the runtime cannot know the exit status.
+STATUS_UNKNOWN = 0xFFFFFFFF
+
 
 def describe_run(logs: Collection[ProcessLog], not_seen: Iterable[str]) -> Run:
     """The run; its command is that of the first process."""
@@ -46,6 +49,10 @@ def _ended(log: ProcessLog) -> str:
         return "killed or still running"
     if log.end.trigger == Trigger.SIGNAL:
         return f"signal {log.end.status}{_signal_name(log.end.status)}"
+    if log.end.trigger == Trigger.PROGRAM:
+        return "unknown: it closed itself off"
+    if log.end.status == STATUS_UNKNOWN:
+        return "exit"
     return f"exit {log.end.status}"
 
 
@@ -59,7 +66,7 @@ def _signal_name(number: int) -> str:
 def _exit_code(first: ProcessLog, logs: Collection[ProcessLog]) -> int | None:
     """Of the program that was started, which may have become others by exec."""
     last = [log for log in logs if log.key.pid == first.key.pid][-1]
-    if last.end is None:
+    if last.end is None or last.end.status == STATUS_UNKNOWN:
         return None
     if last.end.trigger == Trigger.SIGNAL:
         return 128 + last.end.status
