@@ -27,6 +27,9 @@ static bool holds(struct ll_walker* walker, const struct ll_memo* memo) {
 }
 
 uint32_t ll_memo_node(struct ll_walker* walker, const struct ll_caller* caller) {
+    if (walker->joined_walks < LL_WALKS_BEFORE_MEMOS) {
+        return 0;
+    }
     struct ll_memo* ways = walker->memos[set_of(caller->sp, caller->pc)];
     for (unsigned way = 0; way < LL_MEMO_WAYS; way++) {
         const struct ll_memo* memo = &ways[way];
@@ -44,6 +47,10 @@ static struct ll_memo* victim(struct ll_walker* walker, const struct ll_level* i
 }
 
 void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node) {
+    if (walker->joined_walks < LL_WALKS_BEFORE_MEMOS) {
+        walker->joined_walks++;
+        return;
+    }
     const struct ll_level* outer = &walker->levels[join];
     const struct ll_level* inner = &walker->levels[walker->at];
     uint32_t count = inner->proofs_end - outer->proofs_end;

@@ -42,6 +42,9 @@ void ll_walker_clear(struct ll_walker* walker) {
     ll_walker_reset(walker);
     walker->bounds = (struct ll_stack_bounds){0};
     walker->other_stacks = (struct ll_other_stacks){0};
+    if (walker->joined_walks < LL_WALKS_BEFORE_MEMOS) {
+        return;
+    }
     for (unsigned i = 0; i < 1U << LL_MEMO_SET_BITS; i++) {
         for (unsigned way = 0; way < LL_MEMO_WAYS; way++) {
             walker->memos[i][way].sp = 0;

@@ -37,7 +37,13 @@ struct ll_frame {
 // a walk while level `join` is what it was and the proofs hold. Programs often come
 // back to a few places by turns; each then costs no more than coming back to the last
 // one.
-enum { LL_MEMO_SET_BITS = 4, LL_MEMO_WAYS = 2, LL_MEMO_PROOFS = 16 };
+// A thread that walks little touches no memory for them.
+enum {
+    LL_MEMO_SET_BITS = 4,
+    LL_MEMO_WAYS = 2,
+    LL_MEMO_PROOFS = 16,
+    LL_WALKS_BEFORE_MEMOS = 64,
+};
 struct ll_memo {
     uint64_t sp; // of the innermost frame, as for a level
     uint64_t pc;
@@ -69,6 +75,7 @@ struct ll_walker {
     uint32_t dropped;  // levels forgotten behind the outer ones, to make room
     uint32_t frame_count;
     uint32_t proof_count;
+    uint32_t joined_walks; // up to LL_WALKS_BEFORE_MEMOS
     bool folded_recursion; // the last look-up of a node did
     struct ll_outermost outermost;
     struct ll_stack_bounds bounds; // of the stack on which the levels lie
