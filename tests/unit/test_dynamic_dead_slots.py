@@ -189,3 +189,37 @@ def test_one_slot_that_may_be_alive_keeps_the_block_reachable(program: Path) -> 
     )
     assert {key.kind for key in groups} == {Kind.REACHABLE}
     assert sum(group.blocks for group in groups.values()) == 6
+
+
+def test_types_of_all_sorts_have_their_size(compiled: Compile) -> None:
+    text = """
+    #include <stdlib.h>
+    typedef struct { char *a; int b; } pair;
+    enum colour { red };
+    void scopes(int count) {
+        const volatile short small = 1; pair two = {0}; char words[3][5]; enum colour c = red;
+        char *restrict many[2]; void (*call)(int) = scopes; static long fixed;
+        (void)small; (void)two; (void)words; (void)c; (void)many; (void)call; (void)fixed;
+        exit(count);
+    }
+    int main(int count, char **words) { (void)words; scopes(count); }
+    """
+    program = compiled(text, "-O0", "-g", "-fno-stack-protector")
+    sizes = {one.name: one.size_bytes for one in variables_of(program).variables}
+    assert sizes == {
+        "count": 4,
+        "small": 2,
+        "two": 16,
+        "words": 15,
+        "c": 4,
+        "many": 16,
+        "call": 8,
+    }
+
+
+def test_an_array_of_unknown_length_gives_no_answer(compiled: Compile) -> None:
+    text = SCOPES.replace("char *alive", "char row[count]; use(row); char *alive")
+    program = compiled(text, "-O0", "-g", "-fno-stack-protector")
+    judge = DeadSlots()
+    reasons = {judge.why_dead(at_exit(program), at) for at in range(-256, 0, 8)}
+    assert reasons == {""}

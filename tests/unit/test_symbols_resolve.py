@@ -1,3 +1,4 @@
+import lzma
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -264,3 +265,30 @@ def test_a_damaged_cache_entry_is_replaced(compiled: Compile, tmp_path: Path) ->
     entry.write_bytes(b"not a table")
     assert deepest(program, addresses) == first
     assert entry.read_bytes() == good
+
+
+def test_the_oldest_cache_entries_go_when_it_is_full(
+    compiled: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leakline.symbols.cache.SIZE_LIMIT_BYTES", 1)
+    program = compiled(NESTED, "-O2", "-g", language="cpp")
+    assert len(deepest(program, function_range(program, SERVE))) == 3
+    assert list((tmp_path / "cache/leakline/symbols").iterdir()) == []
+
+
+def test_an_embedded_symbol_table_is_used(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled(NESTED, "-O2", language="cpp")
+    addresses = function_range(program, SERVE)
+    table = tmp_path / "table"
+    split_off_debug(program, table)
+    packed = tmp_path / "table.xz"
+    packed.write_bytes(lzma.compress(table.read_bytes()))
+    plain = stripped(program, tmp_path)
+    section = f"--add-section=.gnu_debugdata={packed}"
+    subprocess.run(["objcopy", section, str(plain)], check=True)
+    (frame,) = names_in(plain, addresses[1])
+    assert (frame.function, frame.naming) == ("shop::serve(int)", Naming.SYMBOL)
+    packed.write_bytes(b"no xz data")
+    broken = stripped(program, tmp_path)
+    subprocess.run(["objcopy", section, str(broken)], check=True)
+    assert names_in(broken, addresses[1])[0].function != "shop::serve(int)"
