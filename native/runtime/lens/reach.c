@@ -38,7 +38,8 @@ static uint32_t write_groups(struct ll_groups* groups);
 static void write_totals(const struct sight* sight);
 
 uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world) {
-    struct sight sight = {.totals = ll_heap_totals()};
+    struct sight sight = {.totals = ll_heap_totals(),
+                          .tally.only_lost_by_stack = !ll_options.reachable};
     write_begin(look, world);
     mark_and_classify(&sight, look, world);
     write_not_seen(&sight, world);

@@ -46,9 +46,12 @@ static struct ll_group* group_of(struct ll_tally* tally, struct ll_block block,
     if (LL_UNLIKELY(tally->groups.count > most)) {
         shrink(tally);
     }
-    struct ll_group_key key = condensed(
-        tally, (struct ll_group_key){
-                   .kind = kind, .stack = ll_block_site(block), .leader = leader});
+    struct ll_group_key key = {.kind = kind, .leader = leader};
+    bool lost = kind == LL_GROUP_lost || kind == LL_GROUP_indirect;
+    if (lost || !tally->only_lost_by_stack) {
+        key.stack = ll_block_site(block);
+    }
+    key = condensed(tally, key);
     return ll_groups_find(&tally->groups, &key);
 }
 

@@ -10,6 +10,9 @@ struct ll_tally {
     struct ll_groups groups;
     struct ll_condenser condenser;
     size_t groups_max; // condense beyond; 0: the usual limit
+    // Blocks that are not lost are counted together, without their stacks, which make
+    // up most of a recording.
+    bool only_lost_by_stack;
 };
 
 // Counts one block. `leader` is the stack of the lost block that leads to it, or 0.
