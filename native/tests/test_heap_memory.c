@@ -23,6 +23,7 @@ enum { MANY = 1 << 17 };
 static void* many[MANY];
 
 static void freed_small_blocks_are_returned(void) {
+    ll_heap_trim();
     size_t before = resident_bytes();
     for (int i = 0; i < MANY; i++) {
         many[i] = memset(ll_heap_allocate(1000, 1), 1, 1000);
@@ -36,7 +37,28 @@ static void freed_small_blocks_are_returned(void) {
     CHECK(resident_bytes() < before + (8 << 20));
 }
 
+static size_t use_and_free(void) {
+    for (int i = 0; i < MANY; i++) {
+        many[i] = memset(ll_heap_allocate(400, 1), 1, 400);
+    }
+    for (int i = 0; i < MANY; i++) {
+        CHECK(ll_heap_release(many[i]));
+    }
+    return resident_bytes();
+}
+
+static void pages_used_in_turns_are_kept(void) {
+    ll_heap_trim();
+    size_t before = resident_bytes();
+    CHECK(use_and_free() < before + (24 << 20));
+    use_and_free();
+    CHECK(use_and_free() > before + (32 << 20));
+    ll_heap_trim();
+    CHECK(resident_bytes() < before + (8 << 20));
+}
+
 static void freed_large_blocks_are_returned(void) {
+    ll_heap_trim();
     size_t before = resident_bytes();
     size_t size = (size_t)200 << 20;
     for (int i = 0; i < 5; i++) {
@@ -182,6 +204,7 @@ int main(void) {
         a_limit_on_address_space_ends_in_null();
         untouched_blocks_cost_nothing();
         freed_small_blocks_are_returned();
+        pages_used_in_turns_are_kept();
         freed_large_blocks_are_returned();
         freed_address_space_is_returned();
         locked_memory_is_never_taken_for_zeroed();

@@ -4,13 +4,11 @@
 #include "heap/arena.h"
 #include "heap/headers.h"
 #include "heap/runs.h"
+#include "heap/thrift.h"
 #include "os/memory.h"
 
 enum {
     FIRST_UNITS = 4,
-    // Dirty free units that are kept for the next to come, besides a quarter of those
-    // in use.
-    DIRTY_UNITS_KEPT = 256,
     // A free end of the range that is shorter stays.
     TAIL_UNITS_KEPT = 1 << 10,
     // How far to skip when others have mapped something behind the range.
@@ -180,6 +178,9 @@ bool ll_units_take(size_t count, size_t alignment, enum ll_pages wish,
     uintptr_t mask = ((uintptr_t)alignment << LL_UNIT_SHIFT) - 1;
     run->start = (found->start + mask) & ~mask;
     run->zeroed = found->zeroed;
+    if (run->zeroed) {
+        ll_thrift_note_taken(count);
+    }
     cut(found, run->start, count);
     return true;
 }
@@ -236,6 +237,7 @@ bool ll_units_give_up_space(void) {
 
 bool ll_units_purge(void) {
     size_t before = dirty_runs.unit_count;
+    ll_thrift_forget();
     purge_down_to(0);
     ll_headers_purge();
     shrink(TAIL_UNITS_KEPT);
@@ -248,8 +250,9 @@ void ll_units_give(uintptr_t start, size_t count, enum ll_pages pages) {
     }
     used_units -= count;
     put_in(start, count, pages == LL_PAGES_ZEROED);
-    size_t kept = DIRTY_UNITS_KEPT + used_units / 4;
+    size_t kept = ll_thrift_kept_units(used_units);
     if (dirty_runs.unit_count > kept) {
+        ll_thrift_note_purged(dirty_runs.unit_count - kept / 2);
         purge_down_to(kept / 2);
         ll_headers_purge();
         shrink(TAIL_UNITS_KEPT);
