@@ -183,6 +183,15 @@ void ll_trie_retire(uintptr_t start, uintptr_t end, uint32_t module) {
     }
 }
 
+void ll_trie_revive(uint32_t module) {
+    uint32_t used = atomic_load(&trie.used);
+    for (uint32_t id = 1; id < used; id++) {
+        if (atomic_load_explicit(&trie.modules[id], memory_order_relaxed) == module) {
+            atomic_fetch_and(&trie.nodes[id].key, ~RETIRED);
+        }
+    }
+}
+
 uint32_t ll_node_count(void) {
     uint32_t used = atomic_load(&trie.used);
     return used == 0 ? 0 : used - 1;
