@@ -125,11 +125,13 @@ class Global:
     """A global variable.
 
     Attributes:
+        display: Name in the source; a static local has a longer `name`.
         initialiser: Scalars that are not zero, by offset; with `truncated` set the
             scalars that are not addresses are incomplete.
     """
 
     name: str
+    display: str
     linkage: Linkage
     defined: bool
     constant: bool
@@ -272,4 +274,4 @@ def decode_body(encoded: bytes) -> Body:
 
 def decode_constant(row: list[Any]) -> Constant:
     """Turn a constant's array into its class."""
-    return cast("Constant", tuple.__new__(CONSTANT_CLASSES[row[0]], row[1:]))
+    return tuple.__new__(CONSTANT_CLASSES[row[0]], row[1:])

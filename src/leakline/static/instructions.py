@@ -76,13 +76,13 @@ class AsmFlag(IntFlag):
 
 
 class Alloca(NamedTuple):
-    """Memory of the frame: `count` elements of `bytes` each."""
+    """Memory of the frame: `elements` (None for one) of `bytes` each."""
 
     op: int
     result: Value
     location: int
     bytes: int
-    count: Value | None
+    elements: Value | None
     variable: int
 
 
