@@ -1,0 +1,23 @@
+// Constants as the facts spell them, and the initial values of global variables.
+#pragma once
+
+#include "facts_unit.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace leakline {
+
+// Names that constants mention, gathered while they are written.
+struct Mentioned {
+    llvm::SetVector<llvm::StringRef> functions;
+    llvm::SetVector<llvm::StringRef> globals;
+};
+
+void write_constant(llvm::json::OStream& out, const llvm::DataLayout& layout,
+                    const llvm::Constant& constant, Mentioned& mentioned);
+
+// Writes the list of scalars that are not zero; returns whether some were left out.
+bool write_initialiser(llvm::json::OStream& out, const llvm::DataLayout& layout,
+                       const llvm::Constant& constant);
+
+} // namespace leakline
