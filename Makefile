@@ -1,27 +1,59 @@
 # One name per thing a developer does; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup check format test
+.PHONY: help setup demo check format test test-native test-python bench clean
 
 BIN := .venv/bin
+SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
+
+# What a build needs beyond gcc and make; CMake and Ninja come from PyPI.
+BUILD_PACKAGES := g++ libc6-dev python3-venv
+# Programs that the tests run under Leakline and compare with a plain run.
+TEST_PACKAGES := bash bzip2 git gzip perl redis-server nginx-light
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
 
-setup: .venv/.ready  ## Create .venv with everything the tools below need
+setup: .venv/.installed  ## Packages, .venv and the built command .venv/bin/leakline
 
-.venv/.ready: pyproject.toml
+.venv/.tools: pyproject.toml Makefile
+	tools/install_packages.sh $(BUILD_PACKAGES)
 	python3 -m venv .venv
-	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/pip install --quiet --group dev
 	touch $@
 
-check: setup  ## Formatting, lint, types, import layers
+.venv/.installed: .venv/.tools $(SOURCES)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet .
+	touch $@
+
+demo: setup  ## Find the leaks of a small program
+	examples/inventory/demo.sh $(BIN)/leakline
+
+check: setup  ## Formatting, lint, types, import layers, generated files
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .
+	git ls-files '*.c' '*.h' '*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/generate_format.py --check
 
 format: setup  ## Rewrite all sources in the house style
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+	git ls-files '*.c' '*.h' '*.cpp' | xargs $(BIN)/clang-format -i
+	$(BIN)/python tools/generate_format.py
 
-test: setup  ## The tests
-	PYTHONPATH=src $(BIN)/pytest
+test: test-native test-python  ## All tests
+
+test-native: setup  ## Runtime units: plain, ASan with UBSan, TSan
+	for preset in dev asan tsan; do \
+	    PATH="$(CURDIR)/$(BIN):$$PATH" cmake --workflow --preset $$preset || exit 1; \
+	done
+
+test-python: setup  ## Python units and whole runs of real programs
+	tools/install_packages.sh $(TEST_PACKAGES)
+	$(BIN)/pytest
+
+bench: setup  ## Speed and memory beside Valgrind, heaptrack and LeakSanitizer
+	$(BIN)/python -m benchmarks
+
+clean:  ## Remove everything that was built
+	rm -rf build .venv

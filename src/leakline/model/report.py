@@ -59,9 +59,11 @@ class Report:
     Attributes:
         suppressed: Findings hidden by a suppression, with the suppression's name.
         unused_suppressions: Names of suppressions that matched nothing.
+        hidden: Findings the user did not ask to see; totals count them.
     """
 
     run: Run
     findings: tuple[Finding, ...]
     suppressed: tuple[tuple[str, Finding], ...] = ()
     unused_suppressions: tuple[str, ...] = ()
+    hidden: tuple[Finding, ...] = ()

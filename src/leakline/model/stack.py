@@ -26,6 +26,8 @@ class Frame:
         inlined: The frame is a call that the compiler inlined into the next frame.
         naming: Where `function` comes from.
         column: Source column, 0 when unknown.
+        symbol: Linkage name, as suppressions of other tools spell it; empty when it is
+            not known or the same as `function`.
     """
 
     function: str = ""
@@ -36,6 +38,7 @@ class Frame:
     inlined: bool = False
     naming: Naming = Naming.DEBUG_INFO
     column: int = 0
+    symbol: str = ""
 
 
 @dataclass(frozen=True, slots=True)

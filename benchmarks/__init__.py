@@ -1,0 +1,1 @@
+"""Speed and memory of Leakline beside its peers, as ratios to the plain program."""

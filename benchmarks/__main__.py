@@ -1,0 +1,96 @@
+"""`python -m benchmarks`: measures, prints the table, keeps the raw numbers.
+
+Rounds are interleaved: each round runs every mode once, and a ratio compares runs of
+the same round, so that a busy neighbour slows both sides.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks import scale, table
+from benchmarks.measure import Cost, FailedError
+from benchmarks.modes import LEAKLINE, PLAIN, Mode, available_peers
+from benchmarks.workloads import WORKLOADS, Workload
+
+ROOT = Path(__file__).parent.parent
+PEER_PACKAGES = ("valgrind", "heaptrack", "liblsan0")
+
+
+def main() -> int:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="workloads, separated by commas")
+    parser.add_argument(
+        "--no-peers", action="store_true", help="Leakline and plain only"
+    )
+    parser.add_argument(
+        "--no-scale", action="store_true", help="skip the growth series"
+    )
+    parser.add_argument("--output", type=Path, default=ROOT / "build/benchmarks.json")
+    arguments = parser.parse_args()
+    chosen = [
+        workload
+        for workload in WORKLOADS
+        if not arguments.only or workload.name in arguments.only.split(",")
+    ]
+    install(chosen, peers=not arguments.no_peers)
+    peers = () if arguments.no_peers else available_peers()
+    results: table.Results = {}
+    with tempfile.TemporaryDirectory(prefix="leakline-bench-") as scratch:
+        for workload in chosen:
+            results[workload.name] = measure(
+                workload, (PLAIN, LEAKLINE, *peers), arguments.rounds, Path(scratch)
+            )
+        series = [] if arguments.no_scale else scale.measure(Path(scratch))
+    print(table.render(results, chosen, [mode.name for mode in (LEAKLINE, *peers)]))
+    print(scale.render(series))
+    raw = {
+        name: {
+            mode: [(cost.cpu_s, cost.peak_kib) for cost in costs]
+            for mode, costs in modes.items()
+        }
+        for name, modes in results.items()
+    }
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(
+        json.dumps({"workloads": raw, "scale": [s.as_dict() for s in series]}, indent=1)
+    )
+    return 0
+
+
+def install(workloads: list[Workload], *, peers: bool) -> None:
+    """Install the Debian packages that are missing."""
+    packages = {package for workload in workloads for package in workload.packages}
+    if peers:
+        packages.update(PEER_PACKAGES)
+    script = ROOT / "tools/install_packages.sh"
+    subprocess.run([script, *sorted(packages)], check=True)
+
+
+def measure(
+    workload: Workload, modes: tuple[Mode, ...], rounds: int, scratch: Path
+) -> dict[str, list[Cost]]:
+    """Return the costs of each mode, one per round."""
+    costs: dict[str, list[Cost]] = {mode.name: [] for mode in modes}
+    workload.measure(scratch, PLAIN.wrap(scratch))  # warms the page cache
+    for number in range(rounds):
+        for mode in modes:
+            if mode.slow and number > 0:
+                continue
+            print(f"\r\033[K{workload.name}: round {number + 1}, {mode.name}", end="")
+            sys.stdout.flush()
+            try:
+                costs[mode.name].append(workload.measure(scratch, mode.wrap(scratch)))
+            except (FailedError, subprocess.SubprocessError, TimeoutError) as error:
+                print(f"\r\033[K{workload.name} under {mode.name} failed: {error}")
+    print("\r\033[K", end="")
+    return costs
+
+
+if __name__ == "__main__":
+    sys.exit(main())

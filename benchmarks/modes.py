@@ -1,0 +1,108 @@
+"""The ways to run a workload: plain, under Leakline, and under each peer."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from leakline.cli.runtime import runtime_library
+
+from leakline.recording.create import create_recording
+
+# LeakSanitizer crashes in programs whose first allocation comes from the loader.
+EARLY_ALLOCATION = """
+#include <stdlib.h>
+__attribute__((constructor)) static void allocate(void) { free(malloc(1)); }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapping:
+    """How to run a command in some mode: words before it, and environment."""
+
+    prefix: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One way to run a workload.
+
+    Attributes:
+        name: Column of the table.
+        wrap: Returns the wrapping for a new run with a scratch folder.
+        slow: Measured once only, since it takes many times as long.
+    """
+
+    name: str
+    wrap: Callable[[Path], Wrapping]
+    slow: bool = False
+
+
+def plain(_folder: Path) -> Wrapping:
+    """Run the program as it is."""
+    return Wrapping()
+
+
+def leakline(folder: Path) -> Wrapping:
+    """Load the runtime as `leakline run` does; the report is measured apart."""
+    recording = folder / "recording"
+    recording.unlink(missing_ok=True)
+    create_recording(recording)
+    return Wrapping(
+        environment=(
+            ("LD_PRELOAD", str(runtime_library())),
+            ("LEAKLINE_OPTIONS", f"recording={recording}"),
+        )
+    )
+
+
+def memcheck(_folder: Path) -> Wrapping:
+    """Valgrind's leak check."""
+    return Wrapping(("valgrind", "--leak-check=full", "--trace-children=yes", "-q"))
+
+
+def heaptrack(folder: Path) -> Wrapping:
+    """Record with heaptrack, without the analysis afterwards."""
+    output = folder / "heaptrack"
+    return Wrapping(("heaptrack", "--record-only", "-o", str(output)))
+
+
+def leak_sanitizer(folder: Path) -> Wrapping:
+    """Preload gcc's LeakSanitizer with its default one- or two-frame stacks."""
+    library = subprocess.run(
+        ["gcc", "-print-file-name=liblsan.so"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    early = folder / "early_allocation.so"
+    if not early.exists():
+        subprocess.run(
+            ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", early],
+            input=EARLY_ALLOCATION,
+            text=True,
+            check=True,
+        )
+    return Wrapping(
+        environment=(
+            ("LD_PRELOAD", f"{Path(library).resolve()}:{early}"),
+            ("LSAN_OPTIONS", "exitcode=0:report_objects=0"),
+        )
+    )
+
+
+PLAIN = Mode("plain", plain)
+LEAKLINE = Mode("leakline", leakline)
+PEERS = (
+    Mode("lsan", leak_sanitizer),
+    Mode("heaptrack", heaptrack, slow=True),
+    Mode("memcheck", memcheck, slow=True),
+)
+
+
+def available_peers() -> tuple[Mode, ...]:
+    """Return the peers whose programs are installed."""
+    needs = {"lsan": "gcc", "heaptrack": "heaptrack", "memcheck": "valgrind"}
+    return tuple(mode for mode in PEERS if shutil.which(needs[mode.name]))

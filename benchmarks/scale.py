@@ -1,0 +1,100 @@
+"""How cost grows with the heap: marking time, memory, recording and report."""
+
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import Command, run
+from benchmarks.modes import LEAKLINE, PLAIN
+from benchmarks.workloads import wrapped
+from leakline.recording.reader import read_records
+
+SOURCE = Path(__file__).parent / "programs/many_blocks.c"
+LEAKLINE_COMMAND = Path(sys.executable).parent / "leakline"
+
+# Blocks live at the end, allocations in all; the last rows are the promises.
+SIZES = (
+    (10_000, 100_000),
+    (100_000, 1_000_000),
+    (1_000_000, 10_000_000),
+    (10_000_000, 100_000_000),
+    (50_000_000, 50_000_000),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """One run of the allocating program."""
+
+    live_blocks: int
+    allocations: int
+    plain_cpu_s: float
+    cpu_s: float
+    plain_peak_mb: float
+    peak_mb: float
+    mark_s: float
+    recording_mb: float
+    report_s: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the raw numbers."""
+        return asdict(self)
+
+
+def measure(scratch: Path) -> list[Growth]:
+    """Run the series from small to large."""
+    program = scratch / "many_blocks"
+    subprocess.run(["gcc", "-O2", "-g", SOURCE, "-o", program], check=True)
+    return [_measure_one(program, scratch, *size) for size in SIZES]
+
+
+def _measure_one(program: Path, scratch: Path, live: int, allocations: int) -> Growth:
+    command = Command((str(program), str(live), str(allocations)), (), scratch)
+    plain = run(wrapped(command, PLAIN.wrap(scratch)))
+    watched = run(wrapped(command, LEAKLINE.wrap(scratch)))
+    recording = scratch / "recording"
+    begun = time.monotonic()
+    subprocess.run(
+        [LEAKLINE_COMMAND, "report", recording], check=False, capture_output=True
+    )
+    report_s = time.monotonic() - begun
+    return Growth(
+        live_blocks=live,
+        allocations=allocations,
+        plain_cpu_s=plain.cpu_s,
+        cpu_s=watched.cpu_s,
+        plain_peak_mb=plain.peak_kib / 1024,
+        peak_mb=watched.peak_kib / 1024,
+        mark_s=_mark_s(recording),
+        recording_mb=recording.stat().st_size / 2**20,
+        report_s=report_s,
+    )
+
+
+def _mark_s(recording: Path) -> float:
+    return max(
+        record.mark_ns / 1e9
+        for _, record in read_records(recording)
+        if type(record).__name__ == "HeapTotals"
+    )
+
+
+def render(series: list[Growth]) -> str:
+    """Return the growth table."""
+    lines = [
+        (
+            "live blocks  allocations  CPU x  peak x  mark s  mark ns/block"
+            "  recording MB  report s"
+        )
+    ]
+    lines += [
+        f"{g.live_blocks:11,}  {g.allocations:11,}  {g.cpu_s / g.plain_cpu_s:5.2f}"
+        f"  {g.peak_mb / g.plain_peak_mb:6.2f}  {g.mark_s:6.2f}"
+        f"  {g.mark_s * 1e9 / g.live_blocks:13.0f}  {g.recording_mb:12.3f}"
+        f"  {g.report_s:8.2f}"
+        for g in series
+    ]
+    return "\n".join(lines) if series else ""

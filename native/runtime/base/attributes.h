@@ -1,0 +1,14 @@
+// Compiler attributes that the runtime relies on, by meaning.
+#pragma once
+
+#define LL_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define LL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define LL_INLINE static inline __attribute__((always_inline))
+#define LL_NOINLINE __attribute__((noinline))
+#define LL_COLD __attribute__((cold, noinline))
+
+// A name the target program sees: one of libc's that we define, or our public API.
+#define LL_EXPORT __attribute__((visibility("default")))
+
+// Runs inside every hook: without a lazily bound TLS access, so never a call.
+#define LL_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))

@@ -1,0 +1,68 @@
+// The heap under every lens. A *span* is a run of 64 KiB units that holds blocks of one
+// size; a *block* is one allocation. Blocks lie in one range that starts at a 1 TiB
+// boundary, so bits 40..55 tell a heap pointer from any other word. Everything known
+// about a block is kept apart from it: freeing, reporting and scanning never touch the
+// block's own page.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// A call stack's node in the trie (stack/trie.h); 0 is unknown.
+typedef uint32_t ll_site;
+
+// Takes the address range. Idempotent, safe before any constructor ran. False when no
+// range is to be had; the heap then serves nothing.
+bool ll_heap_start(void);
+
+// The functions below serve any thread and any signal handler, set no errno, and leave
+// a block's contents alone unless they say otherwise.
+
+// A block of at least `size_bytes`, aligned to 16 bytes; NULL when memory ran out. The
+// block always has a byte more than asked for, so that a pointer just past its end is
+// still inside and never mistaken for its neighbour.
+void* ll_heap_allocate(size_t size_bytes, ll_site site);
+
+// The same, filled with zeros (fresh pages are not cleared twice).
+void* ll_heap_allocate_zeroed(size_t size_bytes, ll_site site);
+
+// `alignment` is a power of two.
+void* ll_heap_allocate_aligned(size_t size_bytes, size_t alignment, ll_site site);
+
+// Frees the block that starts at `block`. False, and nothing done, when none does.
+bool ll_heap_release(void* block);
+
+// Changes the size in place where that wastes less than half of the block; false if it
+// has to move. The block takes the new site.
+bool ll_heap_resize(void* block, size_t size_bytes, ll_site site);
+
+// Bytes the program may use; it then counts as the requested size, since the program
+// was told so. 0 for a pointer that is not the start of a block.
+size_t ll_heap_usable_size(void* block);
+
+// Requested size of a live block; 0 if `block` is not the start of one.
+size_t ll_heap_requested_size(const void* block);
+
+// Leaves the block out of every report (and keeps what it leads to).
+bool ll_heap_ignore(const void* block);
+
+// Thread life: ll_heap_thread_exit hands the thread's spans to those who need them;
+// the thread may still allocate and free after it.
+void ll_heap_thread_exit(void);
+
+// Around fork, in the forking thread. In the child, blocks born before are *inherited*.
+void ll_heap_fork_prepare(void);
+void ll_heap_fork_parent(void);
+void ll_heap_fork_child(void);
+
+struct ll_heap_totals {
+    uint64_t live_blocks;
+    uint64_t live_bytes; // requested
+    uint64_t allocations;
+    uint64_t frees;
+    uint64_t peak_bytes;   // most bytes of spans in use at one time
+    uint64_t mapped_bytes; // committed address space
+};
+
+// Exact when all other threads are stopped. Counts live blocks by a walk.
+struct ll_heap_totals ll_heap_totals(void);

@@ -1,0 +1,43 @@
+// Stops all other threads of the process by a signal, keeps their registers, and lets
+// them go on. No ptrace, since containers forbid it.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// What a thread's registers held when it stopped. `general` is in the order of DWARF
+// register numbers: rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15.
+struct ll_registers {
+    uint64_t general[16];
+    uint64_t pc;
+};
+
+enum { LL_RAX, LL_RDX, LL_RCX, LL_RBX, LL_RSI, LL_RDI, LL_RBP, LL_RSP };
+
+struct ll_stopped_thread {
+    int tid;
+    bool stopped; // false: it blocks the signal; only `general[LL_RSP]` may be known
+    uintptr_t thread_pointer; // its TCB, 0 when unknown
+    struct ll_registers registers;
+    const void* vector_registers; // fxsave/xsave image on its stack, or NULL
+    size_t vector_size_bytes;
+};
+
+struct ll_world {
+    struct ll_stopped_thread* threads; // all but the calling one
+    size_t count;
+};
+
+// Installs the handler for the stop signal. Called once at start.
+bool ll_world_start(int stop_signal);
+
+// Stops every other thread, also those being created meanwhile. Returns false when it
+// could not list them. Not reentrant: callers hold the look lock.
+bool ll_world_stop(struct ll_world* world);
+
+// Lets the threads go on; system calls that the signal interrupted are restarted, so
+// the program never sees an EINTR because of us.
+void ll_world_resume(struct ll_world* world);
+
+// True in a signal handler's context when the signal is ours (stop or snapshot).
+bool ll_world_owns_signal(int signal);

@@ -1,0 +1,72 @@
+// Call stacks of the program, taken at full depth on every allocation although its code
+// has no frame pointers. A stack becomes one number: the *node* of its innermost frame
+// in a trie that all threads share.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/world.h"
+
+// Where a walk starts: the caller of one of our entry functions.
+struct ll_caller {
+    uintptr_t pc;  // return address into the caller
+    uintptr_t sp;  // its stack pointer after the return (our frame's CFA)
+    uintptr_t rbp; // its rbp
+};
+
+// For use in an entry function compiled with a frame pointer.
+#define LL_CALLER()                                                                    \
+    ((struct ll_caller){                                                               \
+        .pc = (uintptr_t)__builtin_return_address(0),                                  \
+        .sp = (uintptr_t)__builtin_frame_address(0) + 16,                              \
+        .rbp = *(const uintptr_t*)__builtin_frame_address(0),                          \
+    })
+
+// Makes the tables; idempotent, safe before any constructor ran. `depth` is the number
+// of frames kept. False when there is no memory: every stack is then node 0.
+bool ll_stack_start(unsigned depth);
+
+// The node of the current thread's stack. About 10 ns for a shallow stack; takes no
+// lock and allocates nothing from the heap. Safe in signal handlers: a handler that
+// interrupts a walk walks without the thread's cache.
+uint32_t ll_stack_capture(struct ll_caller caller);
+
+// Thread and process life.
+void ll_stack_thread_exit(void);
+void ll_stack_fork_child(void);
+
+// A module is about to be unmapped or was mapped anew: its nodes keep its name, and
+// rules cached for its addresses are forgotten.
+void ll_stack_modules_changed(void);
+
+// One step outwards with all callee-saved registers, for looks at stopped threads.
+// `caller_cfa` receives the frame's CFA. False at the outermost frame or when the rule
+// is unknown. Slow (reads the unwind tables each time); takes no lock.
+bool ll_unwind_step(struct ll_registers* registers, uintptr_t* caller_cfa);
+
+// One node of the trie, for writing it down.
+struct ll_node {
+    uint32_t parent;
+    uint64_t pc;
+    uint32_t module; // id for ll_module_get, 0 if none
+    uint16_t flags;  // LL_NODE_*
+    uint16_t reason; // LL_STOP_*
+};
+bool ll_node_get(uint32_t node, struct ll_node* result);
+uint32_t ll_node_count(void); // ids are 1 .. count
+
+struct ll_module {
+    uint64_t base; // load bias
+    uint64_t start;
+    uint64_t end;
+    bool unloaded;
+    const uint8_t* build_id;
+    uint32_t build_id_length;
+    const char* path;
+};
+bool ll_module_get(uint32_t id, struct ll_module* result);
+uint32_t ll_module_count(void);
+
+// The module that contains `address` now, 0 if none.
+uint32_t ll_module_at(uintptr_t address);

@@ -1,0 +1,5 @@
+"""`python -m leakline`."""
+
+from leakline.cli.main import main
+
+raise SystemExit(main())

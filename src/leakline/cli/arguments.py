@@ -1,0 +1,44 @@
+"""Command-line parsing in the house manner: mistakes are `UsageError`s."""
+
+import argparse
+from typing import NoReturn
+
+from leakline.errors import UsageError
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that takes no abbreviations and raises its complaints."""
+
+    def __init__(self, *, prog: str, description: str | None) -> None:
+        first_paragraph = (description or "").split("\n\n", maxsplit=1)[0]
+        super().__init__(prog=prog, description=first_paragraph, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Turns a parse error into one sentence with the way to the help."""
+        raise UsageError(f"{message} ({self.prog} --help lists the options)")
+
+
+def count(text: str) -> int:
+    """A whole number of at least 0, or an error that argparse words."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def exit_code(text: str) -> int:
+    """An exit code, 0 to 255."""
+    number = count(text)
+    if number > 255:  # noqa: PLR2004 (the largest exit code there is)
+        raise argparse.ArgumentTypeError(f"{text} is not an exit code (0 to 255)")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A positive number of seconds."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return number

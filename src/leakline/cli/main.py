@@ -1,0 +1,111 @@
+"""The `leakline` command: finds the named command, runs it, prints its errors.
+
+Commands are imported only when they are asked for, so that starting a program under
+`leakline run` stays quick.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from leakline.errors import LeaklineError, UsageError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+# Command to what it does; the module of the same name in this package implements it.
+COMMANDS = {
+    "run": "run a program, watch its heap, and report what it lost",
+    "report": "render a recording again",
+    "snapshot": "look at the heap of a watched program while it runs",
+    "preload": "print the environment that watches a service",
+    "doctor": "say which lenses will work on a program and on this machine",
+}
+
+
+class Command(Protocol):
+    """What a module of a command offers."""
+
+    def add_arguments(self, parser: "ArgumentParser") -> None:
+        """Declares the command's options and their help."""
+
+    def run(self, arguments: "Namespace") -> int:
+        """Does the work and returns the exit code."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns the exit code of the `leakline` process."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(words)
+    except LeaklineError as error:
+        complain(str(error))
+        return error.exit_code
+    except BrokenPipeError:
+        _abandon_stdout()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def complain(sentence: str) -> None:
+    """Prints a sentence on standard error, if there is one."""
+    if sys.stderr is None:
+        return
+    from leakline.reports.printable import printable
+
+    try:
+        sys.stderr.write(f"leakline: {printable(sentence)}\n")
+        sys.stderr.flush()
+    except OSError:
+        pass
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(overview())
+        return 0
+    if words[0] == "--version":
+        from importlib.metadata import version
+
+        print(f"leakline {version('leakline')}")
+        return 0
+    if words[0] not in COMMANDS:
+        raise UsageError(
+            f"there is no command {words[0]!r}; the commands are "
+            f"{', '.join(COMMANDS)} (leakline --help explains them)"
+        )
+    return _run_command(words[0], words[1:])
+
+
+def _run_command(name: str, words: list[str]) -> int:
+    from leakline.cli.arguments import Parser
+
+    command = cast("Command", import_module(f"leakline.cli.{name}"))
+    parser = Parser(prog=f"leakline {name}", description=command.__doc__)
+    command.add_arguments(parser)
+    return command.run(parser.parse_args(words))
+
+
+def overview() -> str:
+    """The help text of `leakline` itself."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {does}" for name, does in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: leakline COMMAND ...",
+            "",
+            "Finds memory leaks in C and C++ programs.",
+            "",
+            *lines,
+            "",
+            "leakline COMMAND --help explains a command.",
+        ]
+    )
+
+
+def _abandon_stdout() -> None:
+    """Keeps the interpreter from flushing into a pipe whose reader has gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,0 +1,169 @@
+"""The options that shape a report, shared by all commands that print one.
+
+What is heavy is imported when there is something to print: the options are parsed
+before a program starts, and that has to be quick.
+"""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from leakline.cli.arguments import count, exit_code
+from leakline.cli.options import VARIABLE, parse_options, report_options
+from leakline.errors import UsageError
+
+if TYPE_CHECKING:
+    from leakline.model.finding import Kind
+    from leakline.model.report import Report
+    from leakline.reports.style import Style
+    from leakline.triage.suppressions import Suppression
+
+FORMATS = ("text", "json")
+SUPPRESSION_FORMATS = ("valgrind", "lsan")
+SHOWN_BY_DEFAULT = "lost,indirect"
+
+
+def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
+    """Declares the options; those set in LEAKLINE_OPTIONS become the defaults."""
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="text",
+        help="how to write the report (default: text)",
+    )
+    parser.add_argument(
+        "--report-file", metavar="FILE", type=Path, help="where to write the report"
+    )
+    parser.add_argument(
+        "--show",
+        default=SHOWN_BY_DEFAULT,
+        metavar="KINDS",
+        help=f"kinds of blocks, of lost, indirect, reachable ({SHOWN_BY_DEFAULT})",
+    )
+    parser.add_argument(
+        "--top", metavar="N", type=count, help="show the N largest findings only"
+    )
+    parser.add_argument(
+        "--suppressions",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="hide what FILE names, in Valgrind's or LSan's format; may be repeated",
+    )
+    parser.add_argument(
+        "--gen-suppressions",
+        nargs="?",
+        const="valgrind",
+        metavar="FORMAT",
+        help="print suppressions for the findings, as --gen-suppressions=lsan or "
+        "=valgrind (default)",
+    )
+    parser.add_argument(
+        "--error-exitcode",
+        metavar="N",
+        type=exit_code,
+        default=error_exit_code,
+        help=f"exit code when leaks are found; 0: no change ({error_exit_code})",
+    )
+    parser.set_defaults(**_defaults_from(os.environ.get(VARIABLE, "")))
+
+
+def check(arguments: Namespace) -> None:
+    """Refuses mistakes in the options before any work is done."""
+    if arguments.format not in FORMATS:
+        raise UsageError(
+            f"there is no format {arguments.format!r}; use {' or '.join(FORMATS)}"
+        )
+    if arguments.gen_suppressions not in (None, *SUPPRESSION_FORMATS):
+        raise UsageError(
+            f"--gen-suppressions={arguments.gen_suppressions}: write "
+            f"{' or '.join(SUPPRESSION_FORMATS)}, with an equals sign"
+        )
+    if arguments.show != SHOWN_BY_DEFAULT:
+        shown_kinds(arguments)
+    if arguments.suppressions:
+        suppressions_from_files(arguments)
+
+
+def shown_kinds(arguments: Namespace) -> "frozenset[Kind]":
+    """The kinds of findings that --show names."""
+    from leakline.triage.selection import parse_kinds
+
+    return parse_kinds(arguments.show)
+
+
+def suppressions_from_files(arguments: Namespace) -> "tuple[Suppression, ...]":
+    """What the files named by --suppressions hold."""
+    from leakline.triage.suppression_files import read_suppressions
+
+    return tuple(
+        suppression
+        for path in arguments.suppressions
+        for suppression in read_suppressions(path)
+    )
+
+
+def show(report: "Report", arguments: Namespace, fallback: TextIO | None) -> bool:
+    """Writes the report to --report-file or `fallback`; true when it has leaks."""
+    from leakline.triage.selection import has_leaks
+
+    text = _render(report, arguments, fallback)
+    if arguments.report_file:
+        from leakline.cli.storage import write_report_file
+
+        write_report_file(arguments.report_file, text.encode(errors="backslashreplace"))
+    else:
+        _print(text, fallback)
+    return has_leaks(report)
+
+
+def _render(report: "Report", arguments: Namespace, fallback: TextIO | None) -> str:
+    from leakline.reports import json_, text
+
+    generated = _generated_suppressions(report, arguments)
+    if arguments.format == "json":
+        return json_.render(report, Path.cwd(), generated)
+    style = _style(arguments, fallback)
+    return text.render(report, style) + (f"\n{generated}" if generated else "")
+
+
+def _generated_suppressions(report: "Report", arguments: Namespace) -> str | None:
+    if arguments.gen_suppressions is None:
+        return None
+    from leakline.reports import suppressions
+
+    if arguments.gen_suppressions == "lsan":
+        return suppressions.lsan(report.findings)
+    return suppressions.valgrind(report.findings)
+
+
+def _style(arguments: Namespace, fallback: TextIO | None) -> "Style":
+    from leakline.reports.style import Style, style_for
+
+    if arguments.report_file:
+        return Style(folder=Path.cwd())
+    return style_for(fallback, os.environ, Path.cwd())
+
+
+def _print(text: str, stream: TextIO | None) -> None:
+    """Writes to a stream that may be closed, or in another encoding than the text."""
+    if stream is None:
+        return
+    encoding = stream.encoding or "ascii"
+    safe = text.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        stream.write(safe)
+        stream.flush()
+    except OSError:
+        if stream is sys.stdout:
+            raise
+
+
+def _defaults_from(options_text: str) -> dict[str, Any]:
+    options: dict[str, Any] = dict(report_options(parse_options(options_text)))
+    if "suppressions" in options:
+        options["suppressions"] = [Path(options["suppressions"])]
+    return options

@@ -1,0 +1,86 @@
+"""Where a run keeps its recording, and how reports are written to files."""
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from leakline.errors import UsageError
+from leakline.recording.create import create_recording
+
+_NAME = "recording.leakline"
+
+
+class RecordingPlace:
+    """The recording of one run: a file the user named, or one in a private folder.
+
+    A private folder is removed by `discard`; a file the user named stays.
+    """
+
+    def __init__(self, named: Path | None, environment: Mapping[str, str]) -> None:
+        self.folder = None if named else _private_folder(environment)
+        self.path = (named or Path(self.folder or ".", _NAME)).absolute()
+        try:
+            create_recording(self.path)
+        except BaseException:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        """Removes the recording, unless the user asked for it."""
+        if self.folder is None:
+            return
+        self.path.unlink(missing_ok=True)
+        self.folder.rmdir()
+
+    def keep(self) -> None:
+        """Lets the recording stay, wherever it is."""
+        self.folder = None
+
+
+def write_report_file(path: Path, content: bytes) -> None:
+    """Writes a report where the user asked, readable by the user only when new.
+
+    In a folder that others can write to, a link in place of the file is not followed.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    if _is_shared(path.absolute().parent):
+        flags |= os.O_NOFOLLOW
+    try:
+        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise UsageError(
+            f"the report file {path} cannot be written: {error.strerror}"
+        ) from None
+
+
+def _private_folder(environment: Mapping[str, str]) -> Path:
+    """Makes a folder with a name nobody can guess, open to this user only."""
+    name = f"leakline-{os.urandom(12).hex()}"
+    problem = None
+    for base in _bases(environment):
+        folder = base / name
+        try:
+            folder.mkdir(mode=0o700)
+        except OSError as error:
+            problem = error
+        else:
+            return folder
+    raise UsageError(
+        "no folder for the recording can be made "
+        f"({problem.strerror if problem else 'nowhere to look'}); "
+        "name a file with -o, or a folder with TMPDIR"
+    )
+
+
+def _bases(environment: Mapping[str, str]) -> list[Path]:
+    named = [environment.get("XDG_STATE_HOME"), environment.get("TMPDIR")]
+    return [Path(base).absolute() for base in (*named, "/tmp", "/var/tmp") if base]  # noqa: S108 (a fresh private folder is made inside)
+
+
+def _is_shared(folder: Path) -> bool:
+    try:
+        return bool(folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    except OSError:
+        return False

@@ -1,0 +1,48 @@
+"""The options that say how a program is watched, shared by `run` and `preload`."""
+
+import os
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from leakline.cli.arguments import count
+from leakline.cli.inspection.lenses import refuse_missing_lenses
+from leakline.errors import UsageError
+
+_DEEPEST = 256  # as options.def says
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declares the options."""
+    parser.add_argument(
+        "--lens",
+        default="reach",
+        help="lenses to look through, separated by commas (default: reach)",
+    )
+    parser.add_argument(
+        "--no-children",
+        action="store_true",
+        help="do not watch the programs that the program starts",
+    )
+    parser.add_argument(
+        "--depth",
+        metavar="N",
+        type=count,
+        help=f"frames kept of each call stack, 1 to {_DEEPEST} (default: 64)",
+    )
+
+
+def check(arguments: Namespace) -> None:
+    """Refuses what the runtime could not do, before anything is started."""
+    refuse_missing_lenses(arguments.lens)
+    if arguments.depth is not None and not 1 <= arguments.depth <= _DEEPEST:
+        raise UsageError(f"--depth {arguments.depth} is not between 1 and {_DEEPEST}")
+
+
+def runtime_options(arguments: Namespace, recording: Path) -> dict[str, str]:
+    """The options as the runtime reads them; only what the user chose is named."""
+    options = {"recording": os.fspath(recording), "lens": arguments.lens}
+    if arguments.depth is not None:
+        options["depth"] = str(arguments.depth)
+    if arguments.no_children:
+        options["children"] = "0"
+    return options

@@ -1,0 +1,397 @@
+"""Layouts of recordings and the runtime's options.
+
+Generated from `native/format` by `tools/generate_format.py`: change those.
+"""
+
+from enum import IntEnum
+from struct import Struct
+from typing import NamedTuple
+
+FILE_MAGIC = 0x656E696C6B61656C
+CHUNK_MAGIC = 0x4B434C4C
+VERSION = 1
+
+
+class Origin(IntEnum):
+    """Values of `origin`."""
+
+    EXEC = 0
+    FORK = 1
+
+
+class NotSeen(IntEnum):
+    """Values of `not_seen`."""
+
+    ALLOCATOR = 1
+    THREAD = 2
+    MEMORY = 3
+    ROOTS = 4
+    SIGNALS = 5
+    HEAP = 6
+    STACKS = 7
+
+
+class Module(IntEnum):
+    """Values of `module`."""
+
+    LOADED = 0
+    UNLOADED = 1
+
+
+class Node(IntEnum):
+    """Values of `node`."""
+
+    FOLDED = 1
+    STOPPED = 2
+    EXACT_PC = 4
+    SIGNAL = 8
+
+
+class Stop(IntEnum):
+    """Values of `stop`."""
+
+    NONE = 0
+    NO_UNWIND_TABLE = 1
+    EXPRESSION = 2
+    OUTSIDE_STACK = 3
+    DEPTH = 4
+
+
+class Trigger(IntEnum):
+    """Values of `trigger`."""
+
+    EXIT = 1
+    QUICK_EXIT = 2
+    SIGNAL = 3
+    EXEC = 4
+    DEMAND = 5
+    PERIODIC = 6
+    PROGRAM = 7
+
+
+class Group(IntEnum):
+    """Values of `group`."""
+
+    LOST = 1
+    INDIRECT = 2
+    REACHABLE = 3
+    IGNORED = 4
+
+
+class FileHeader(NamedTuple):
+    """Record `file_header`."""
+
+    magic: int
+    version: int
+    reserved: int
+
+
+class ChunkHeader(NamedTuple):
+    """Record `chunk_header`."""
+
+    magic: int
+    length: int
+    pid: int
+    sequence: int
+    started_ns: int
+    crc: int
+    writer: int
+
+
+class RecordHeader(NamedTuple):
+    """Record `record_header`."""
+
+    tag: int
+    length: int
+
+
+class ProcessStartRecord(NamedTuple):
+    """Record `process_start`."""
+
+    pid: int
+    parent_pid: int
+    origin: int
+    reserved: int
+    realtime_ns: int
+    text: bytes
+
+
+class OptionRecord(NamedTuple):
+    """Record `option`."""
+
+    text: bytes
+
+
+class NotSeenRecord(NamedTuple):
+    """Record `not_seen`."""
+
+    reason: int
+    detail: int
+    text: bytes
+
+
+class ModuleRecord(NamedTuple):
+    """Record `module`."""
+
+    id: int
+    state: int
+    base: int
+    start: int
+    end: int
+    build_id_length: int
+    reserved: int
+    text: bytes
+
+
+class NodeRecord(NamedTuple):
+    """Record `node`."""
+
+    id: int
+    parent: int
+    pc: int
+    module: int
+    flags: int
+    reason: int
+
+
+class SnapshotBeginRecord(NamedTuple):
+    """Record `snapshot_begin`."""
+
+    number: int
+    trigger: int
+    signal: int
+    threads: int
+    realtime_ns: int
+    cpu_ns: int
+
+
+class GroupRecord(NamedTuple):
+    """Record `group`."""
+
+    kind: int
+    stack: int
+    leader: int
+    reserved: int
+    blocks: int
+    bytes: int
+    indirect_blocks: int
+    indirect_bytes: int
+    address: int
+
+
+class StackHeldRecord(NamedTuple):
+    """Record `stack_held`."""
+
+    stack: int
+    frame: int
+    cfa_offset: int
+    blocks: int
+    bytes: int
+    address: int
+
+
+class HeapTotalsRecord(NamedTuple):
+    """Record `heap_totals`."""
+
+    live_blocks: int
+    live_bytes: int
+    allocations: int
+    frees: int
+    peak_bytes: int
+    mapped_bytes: int
+    mark_ns: int
+
+
+class SnapshotEndRecord(NamedTuple):
+    """Record `snapshot_end`."""
+
+    number: int
+    groups: int
+
+
+class ProcessEndRecord(NamedTuple):
+    """Record `process_end`."""
+
+    trigger: int
+    status: int
+    realtime_ns: int
+
+
+class ForkRecord(NamedTuple):
+    """Record `fork`."""
+
+    child_pid: int
+    reserved: int
+
+
+class ExecRecord(NamedTuple):
+    """Record `exec`."""
+
+    text: bytes
+
+
+class ExecFailedRecord(NamedTuple):
+    """Record `exec_failed`."""
+
+    error: int
+    reserved: int
+
+
+class SpawnRecord(NamedTuple):
+    """Record `spawn`."""
+
+    child_pid: int
+    reserved: int
+    text: bytes
+
+
+FILE_HEADER = Struct("<QII")
+CHUNK_HEADER = Struct("<IIIIQII")
+RECORD_HEADER = Struct("<II")
+
+Record = (
+    ProcessStartRecord
+    | OptionRecord
+    | NotSeenRecord
+    | ModuleRecord
+    | NodeRecord
+    | SnapshotBeginRecord
+    | GroupRecord
+    | StackHeldRecord
+    | HeapTotalsRecord
+    | SnapshotEndRecord
+    | ProcessEndRecord
+    | ForkRecord
+    | ExecRecord
+    | ExecFailedRecord
+    | SpawnRecord
+)
+
+
+class Layout(NamedTuple):
+    """How the record of one tag is stored."""
+
+    record: type[Record]
+    fields: Struct
+    has_text: bool
+
+
+LAYOUTS: dict[int, Layout] = {
+    1: Layout(
+        ProcessStartRecord,
+        Struct("<IIIIQ"),
+        has_text=True,
+    ),
+    2: Layout(
+        OptionRecord,
+        Struct("<"),
+        has_text=True,
+    ),
+    3: Layout(
+        NotSeenRecord,
+        Struct("<II"),
+        has_text=True,
+    ),
+    4: Layout(
+        ModuleRecord,
+        Struct("<IIQQQII"),
+        has_text=True,
+    ),
+    5: Layout(
+        NodeRecord,
+        Struct("<IIQIHH"),
+        has_text=False,
+    ),
+    6: Layout(
+        SnapshotBeginRecord,
+        Struct("<IIIIQQ"),
+        has_text=False,
+    ),
+    7: Layout(
+        GroupRecord,
+        Struct("<IIIIQQQQQ"),
+        has_text=False,
+    ),
+    8: Layout(
+        StackHeldRecord,
+        Struct("<IIqQQQ"),
+        has_text=False,
+    ),
+    9: Layout(
+        HeapTotalsRecord,
+        Struct("<QQQQQQQ"),
+        has_text=False,
+    ),
+    10: Layout(
+        SnapshotEndRecord,
+        Struct("<II"),
+        has_text=False,
+    ),
+    11: Layout(
+        ProcessEndRecord,
+        Struct("<IIQ"),
+        has_text=False,
+    ),
+    12: Layout(
+        ForkRecord,
+        Struct("<II"),
+        has_text=False,
+    ),
+    13: Layout(
+        ExecRecord,
+        Struct("<"),
+        has_text=True,
+    ),
+    14: Layout(
+        ExecFailedRecord,
+        Struct("<II"),
+        has_text=False,
+    ),
+    15: Layout(
+        SpawnRecord,
+        Struct("<II"),
+        has_text=True,
+    ),
+}
+
+
+class RuntimeOption(NamedTuple):
+    """One key of LEAKLINE_OPTIONS."""
+
+    kind: type[str | int | bool]
+    default: str | int | bool
+    help: str
+
+
+OPTIONS: dict[str, RuntimeOption] = {
+    "recording": RuntimeOption(
+        str,
+        "",
+        "file that receives the recording; none: do nothing",
+    ),
+    "lens": RuntimeOption(
+        str,
+        "reach",
+        "lenses to look through, separated by commas",
+    ),
+    "depth": RuntimeOption(
+        int,
+        64,
+        "frames kept of each call stack, 1 to 256",
+    ),
+    "stop_signal": RuntimeOption(
+        int,
+        62,
+        "signal that stops threads and asks for snapshots",
+    ),
+    "children": RuntimeOption(
+        bool,
+        True,
+        "watch programs that the program starts",
+    ),
+    "dead_slots": RuntimeOption(
+        bool,
+        True,
+        "record blocks that only one stack slot holds",
+    ),
+}

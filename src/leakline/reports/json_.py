@@ -1,0 +1,156 @@
+"""The report for other programs: JSON, version 1, as docs/schema describes it.
+
+The output is plain ASCII, so nothing in it can steer a terminal.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from leakline.model.finding import Finding, Kind, Loss, PathStep, Staleness
+from leakline.model.report import Process, Report, Run
+from leakline.model.stack import Frame, Stack
+from leakline.reports.places import relative_path
+
+SCHEMA = "leakline/1"
+
+
+def render(report: Report, folder: Path, suppressions: str | None = None) -> str:
+    """The whole report; files below `folder` are named relative to it."""
+    return json.dumps(as_json(report, folder, suppressions), indent=1) + "\n"
+
+
+def as_json(
+    report: Report, folder: Path, suppressions: str | None = None
+) -> dict[str, Any]:
+    """The report as the values that JSON knows."""
+    writer = _Writer(folder)
+    document = {
+        "schema": SCHEMA,
+        "run": writer.run(report.run),
+        "findings": [writer.finding(finding) for finding in report.findings],
+        "totals": _totals(report),
+        "suppressed": [
+            {"suppression": name, **_amount(finding), "id": finding.id}
+            for name, finding in report.suppressed
+        ],
+        "unused_suppressions": list(report.unused_suppressions),
+    }
+    return document if suppressions is None else document | {"generated": suppressions}
+
+
+class _Writer:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def run(self, run: Run) -> dict[str, Any]:
+        return {
+            "command": list(run.command),
+            "exit_code": run.exit_code,
+            "lenses": {name: state.value for name, state in run.lenses},
+            "not_seen": list(run.not_seen),
+            "processes": [_process(process) for process in run.processes],
+        }
+
+    def finding(self, finding: Finding) -> dict[str, Any]:
+        return {
+            "id": finding.id,
+            "engines": [engine.value for engine in finding.engines],
+            "kind": finding.kind.value,
+            "confidence": finding.confidence.value,
+            "blocks": finding.blocks,
+            "bytes": finding.bytes,
+            "indirect_blocks": finding.indirect_blocks,
+            "indirect_bytes": finding.indirect_bytes,
+            "allocation": self.stack(finding.allocation),
+            "leader": self.optional_stack(finding.leader),
+            "birth": self.optional_stack(finding.birth),
+            "loss": self.loss(finding.loss),
+            "last_access": self.optional_stack(finding.last_access),
+            "sibling_frees": [self.stack(stack) for stack in finding.sibling_frees]
+            or None,
+            "staleness": _staleness(finding.staleness),
+            "drag_byte_s": finding.drag_byte_s,
+            "path": [self.step(step) for step in finding.path] or None,
+            "processes": list(finding.processes),
+            "notes": list(finding.notes),
+            "advice": finding.advice or None,
+        }
+
+    def loss(self, loss: Loss | None) -> dict[str, Any] | None:
+        if loss is None:
+            return None
+        cause = {"cause": loss.cause.value, "slot": loss.slot}
+        return cause | self.stack(loss.stack)
+
+    def optional_stack(self, stack: Stack | None) -> dict[str, Any] | None:
+        return None if stack is None else self.stack(stack)
+
+    def stack(self, stack: Stack) -> dict[str, Any]:
+        return {
+            "frames": [self.frame(frame) for frame in stack.frames],
+            "folded_at": stack.folded_at,
+            "stopped": stack.stopped or None,
+        }
+
+    def frame(self, frame: Frame) -> dict[str, Any]:
+        return {
+            "function": frame.function or None,
+            "file": relative_path(frame.file, self._folder) or None,
+            "line": frame.line or None,
+            "column": frame.column or None,
+            "module": frame.module or None,
+            "offset": frame.offset,
+            "inlined": frame.inlined,
+            "naming": frame.naming.value,
+            "symbol": frame.symbol or None,
+        }
+
+    def step(self, step: PathStep) -> dict[str, Any]:
+        return {
+            "file": relative_path(step.file, self._folder),
+            "line": step.line,
+            "column": step.column or None,
+            "event": step.event,
+        }
+
+
+def _staleness(staleness: Staleness | None) -> dict[str, float | None] | None:
+    if staleness is None:
+        return None
+    return {"lower_s": staleness.lower_s, "upper_s": staleness.upper_s}
+
+
+def _process(process: Process) -> dict[str, Any]:
+    return {
+        "pid": process.pid,
+        "command": list(process.command),
+        "ended": process.ended,
+        "live_blocks": process.live_blocks,
+        "live_bytes": process.live_bytes,
+        "allocations": process.allocations,
+        "peak_bytes": process.peak_bytes,
+    }
+
+
+def _totals(report: Report) -> dict[str, dict[str, int]]:
+    """Per kind, what was found in all, shown or not; suppressed findings left out."""
+    totals: dict[str, dict[str, int]] = {}
+    found = report.findings + report.hidden
+    for kind in Kind:
+        of_kind = [finding for finding in found if finding.kind is kind]
+        if of_kind:
+            totals[kind.value] = {
+                "findings": len(of_kind),
+                "blocks": sum(finding.blocks for finding in of_kind),
+                "bytes": sum(finding.bytes for finding in of_kind),
+            }
+    return totals
+
+
+def _amount(finding: Finding) -> dict[str, Any]:
+    return {
+        "kind": finding.kind.value,
+        "blocks": finding.blocks,
+        "bytes": finding.bytes,
+    }

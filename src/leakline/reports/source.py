@@ -1,0 +1,58 @@
+"""Shows the lines of source around a place, where the file can be read.
+
+Paths come from debug information that anyone may have written: only regular files of
+moderate size that are named like source files are opened.
+"""
+
+import os
+import re
+import stat
+from functools import lru_cache
+from pathlib import Path
+
+from leakline.reports.printable import printable
+
+_SUFFIX = re.compile(
+    r"\.(c|cc|cpp|cxx|c\+\+|h|hh|hpp|hxx|h\+\+|inc|inl|ipp|tcc|tpp|m|mm|cu|cuh"
+    r"|l|y|ll|yy|rs|go|d|f|f90|pas|adb|ads|zig|nim|swift)",
+    re.IGNORECASE,
+)
+_LARGEST_FILE_BYTES = 4 << 20
+_LINES_BEFORE = 1
+_LINES_AFTER = 1
+_TAB_CELLS = 4
+
+
+def source_lines(file: str, line: int, folder: Path) -> list[tuple[int, str]]:
+    """Three numbered lines around `line`, less at the ends; empty if there are none."""
+    if line <= 0 or not _SUFFIX.fullmatch(Path(file).suffix):
+        return []
+    lines = _lines_of(str(folder / file))
+    if line > len(lines):
+        return []
+    first = max(1, line - _LINES_BEFORE)
+    last = min(len(lines), line + _LINES_AFTER)
+    return [(number, _clean(lines[number - 1])) for number in range(first, last + 1)]
+
+
+@lru_cache(maxsize=64)
+def _lines_of(path: str) -> tuple[str, ...]:
+    try:
+        content = _read_regular_file(path)
+    except (OSError, ValueError):
+        return ()
+    return tuple(content.decode(errors="replace").split("\n"))
+
+
+def _read_regular_file(path: str) -> bytes:
+    """Reads a file without waiting on pipes or touching devices."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_FILE_BYTES:
+            return b""
+        return file.read(_LARGEST_FILE_BYTES)
+
+
+def _clean(line: str) -> str:
+    return printable(line.rstrip("\r").expandtabs(_TAB_CELLS).rstrip())

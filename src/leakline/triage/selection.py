@@ -1,0 +1,66 @@
+"""Which findings a report shows, and in what order."""
+
+from dataclasses import replace
+
+from leakline.errors import UsageError
+from leakline.model.finding import Finding, Kind
+from leakline.model.report import Report
+
+# Words of --show; also the order in which a report shows the kinds.
+SHOWABLE = {
+    "lost": Kind.LOST,
+    "indirect": Kind.INDIRECT,
+    "reachable": Kind.REACHABLE,
+}
+# The kind that does not make a run fail: such blocks may be meant to live.
+HARMLESS = Kind.REACHABLE
+
+_KIND_ORDER = {kind: index for index, kind in enumerate(Kind)}
+
+
+def parse_kinds(text: str) -> frozenset[Kind]:
+    """The kinds that a comma-separated list names; `all` names every one.
+
+    Raises:
+        UsageError: A word names no kind.
+    """
+    words = [word.strip() for word in text.split(",")]
+    kinds: set[Kind] = set()
+    for word in words:
+        if word == "all":
+            kinds.update(SHOWABLE.values())
+        elif word in SHOWABLE:
+            kinds.add(SHOWABLE[word])
+        else:
+            raise UsageError(
+                f"there is no kind {word!r} to show; "
+                f"the kinds are {', '.join(SHOWABLE)} and all"
+            )
+    return frozenset(kinds)
+
+
+def select(report: Report, kinds: frozenset[Kind], top: int | None) -> Report:
+    """Ranks the findings and hides those of other kinds and those behind the top."""
+    ranked = sorted(report.findings, key=_rank)
+    wanted = [finding for finding in ranked if finding.kind in kinds]
+    unwanted = [finding for finding in ranked if finding.kind not in kinds]
+    cut = len(wanted) if top is None else top
+    return replace(
+        report,
+        findings=tuple(wanted[:cut]),
+        hidden=report.hidden + tuple(wanted[cut:]) + tuple(unwanted),
+    )
+
+
+def has_leaks(report: Report) -> bool:
+    """Whether anything is wrong that no suppression covers, shown or not."""
+    return any(
+        finding.kind is not HARMLESS for finding in report.findings + report.hidden
+    )
+
+
+def _rank(finding: Finding) -> tuple[int, int, int, str]:
+    """Sorts by kind, then the most memory first; the id makes the order total."""
+    total_bytes = finding.bytes + finding.indirect_bytes
+    total_blocks = finding.blocks + finding.indirect_blocks
+    return _KIND_ORDER[finding.kind], -total_bytes, -total_blocks, finding.id

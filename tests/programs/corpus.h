@@ -1,0 +1,28 @@
+// What every program of the corpus shares. A function's name is its verdict: memory
+// allocated under a function that ends in `_bad` is lost when the program ends,
+// `_indirect_bad` only through another lost block; under `_ok` it is not lost.
+#pragma once
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Keeps the compiler from removing an allocation that nobody looks at.
+#define KEEP(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
+
+// A compiler that inlines a function into main would leave its dead values in main's
+// frame and registers, where they count as references by every conservative rule.
+#define CASE __attribute__((noinline)) static
+
+// Overwrites the registers and the dead part of the stack below the caller, as any
+// later work of a real program would.
+__attribute__((noinline, unused)) static void scrub(void) {
+    volatile char garbage[4096];
+    for (size_t i = 0; i < sizeof garbage; i++) {
+        garbage[i] = 0;
+    }
+    __asm__ volatile("xor %%ebx, %%ebx; xor %%r12d, %%r12d; xor %%r13d, %%r13d;"
+                     "xor %%r14d, %%r14d; xor %%r15d, %%r15d"
+                     :
+                     :
+                     : "rbx", "r12", "r13", "r14", "r15", "memory");
+}

@@ -1,0 +1,90 @@
+"""Builds the programs of the corpus and runs the installed command on them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAMS = Path(__file__).resolve().parent.parent / "programs"
+LEAKLINE = Path(sys.executable).parent / "leakline"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished `leakline run`: the program's result and the JSON report."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    report: dict[str, Any]
+
+    def functions(self, *kinds: str) -> set[str]:
+        """Return the functions on allocation stacks of findings of these kinds."""
+        return {
+            frame["function"].split("(")[0].split("::")[-1]
+            for finding in self.report["findings"]
+            if finding["kind"] in kinds
+            for frame in finding["allocation"]["frames"]
+        }
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a function that compiles one program once per set of flags."""
+    folder = tmp_path_factory.mktemp("programs")
+    done: dict[tuple[str, ...], Path] = {}
+
+    def compile_program(name: str, *flags: str) -> Path:
+        if (name, *flags) not in done:
+            target = folder / f"{len(done)}-{Path(name).stem}"
+            compiler = ["g++", "-std=c++17"] if name.endswith(".cpp") else ["gcc"]
+            command = [*compiler, "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE"]
+            command += [*flags, str(PROGRAMS / name), "-o", str(target), "-pthread"]
+            subprocess.run(command, check=True, timeout=120)
+            done[name, *flags] = target
+        return done[name, *flags]
+
+    return compile_program
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Callable[..., Outcome]:
+    """Return a function that runs a command under `leakline run`."""
+
+    def run(
+        command: Sequence[str | Path],
+        *options: str,
+        env: dict[str, str] | None = None,
+    ) -> Outcome:
+        report = tmp_path / "report.json"
+        done = subprocess.run(
+            [
+                LEAKLINE,
+                "run",
+                "--format",
+                "json",
+                "--report-file",
+                report,
+                *options,
+                "--",
+                *command,
+            ],
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=120,
+            env={**os.environ, **(env or {})},
+        )
+        assert report.exists(), done.stderr
+        return Outcome(
+            done.returncode, done.stdout, done.stderr, json.loads(report.read_text())
+        )
+
+    return run
