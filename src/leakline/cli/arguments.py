@@ -1,6 +1,9 @@
 """Command-line parsing in the house manner: mistakes are `UsageError`s."""
 
 import argparse
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
 from typing import NoReturn
 
 from leakline.errors import UsageError
@@ -12,6 +15,23 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *, prog: str, description: str | None) -> None:
         first_paragraph = (description or "").split("\n\n", maxsplit=1)[0]
         super().__init__(prog=prog, description=first_paragraph, allow_abbrev=False)
+        self._after_dashes = ""
+
+    def keep_after_dashes(self, name: str) -> None:
+        """Puts the words after the first `--` under `name`, None without a `--`."""
+        self._after_dashes = name
+        self.set_defaults(**{name: None})
+
+    def parse_known_args(  # type: ignore[override]  # no other kind of namespace
+        self, args: Sequence[str] | None = None, namespace: Namespace | None = None
+    ) -> tuple[Namespace, list[str]]:
+        """Parses the words before `--` when those after it are kept apart."""
+        words = list(sys.argv[1:] if args is None else args)
+        if self._after_dashes and "--" in words:
+            cut = words.index("--")
+            self.set_defaults(**{self._after_dashes: words[cut + 1 :]})
+            del words[cut:]
+        return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Turns a parse error into one sentence with the way to the help."""

@@ -8,6 +8,7 @@ again.
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,13 +55,21 @@ def record_build(command: Sequence[str], work: Path) -> tuple[int, Build]:
     write_stand_ins(tools, os.environ.get("PATH", os.defpath))
     try:
         status = subprocess.run(
-            command, env=_environment(tools, records), check=False
+            command, env=_environment(tools, records), stdout=_messages(), check=False
         ).returncode
     except OSError as error:
         raise CheckError(
             f"The build command {command[0]!r} cannot be started: {error.strerror}."
         ) from error
     return status, read_records(records)
+
+
+def _messages() -> int | None:
+    """Where a build's output goes: our standard output is for the report alone."""
+    try:
+        return sys.stderr.fileno()
+    except (OSError, ValueError, AttributeError):
+        return None
 
 
 def write_stand_ins(folder: Path, search_path: str) -> None:
