@@ -6,9 +6,10 @@ one. The fields' meaning is written in native/format/facts.md.
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntFlag
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from leakline.static.instructions import (
     CONSTANT_CLASSES,
@@ -144,8 +145,7 @@ class Global:
     truncated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """A local variable or parameter by name.
 
     Attributes:
@@ -159,15 +159,14 @@ class Variable:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """Before instruction `index` of `block` the variable starts to hold the value.
+class Binding(NamedTuple):
+    """Before instruction `position` of `block` the variable starts to hold the value.
 
     `value` is None when the variable has no known value from here on.
     """
 
     block: int
-    index: int
+    position: int
     variable: int
     value: int | None
     location: int
@@ -178,7 +177,7 @@ class Body:
     """The instructions of a function; value -v-1 is `constants[v]`."""
 
     constants: tuple[Constant, ...]
-    locations: tuple[tuple[int, int, int], ...]
+    locations: Sequence[tuple[int, int, int]]
     variables: tuple[Variable, ...]
     blocks: tuple[tuple[Instruction, ...], ...]
     bindings: tuple[Binding, ...]
@@ -265,10 +264,10 @@ def decode_body(encoded: bytes) -> Body:
     )
     return Body(
         constants=tuple(decode_constant(row) for row in raw["constants"]),
-        locations=tuple(map(tuple, raw["locations"])),
-        variables=tuple(Variable(*row) for row in raw["variables"]),
+        locations=raw["locations"],
+        variables=tuple([new(Variable, row) for row in raw["variables"]]),
         blocks=cast("tuple[tuple[Instruction, ...], ...]", blocks),
-        bindings=tuple(Binding(*row) for row in raw["bindings"]),
+        bindings=tuple([new(Binding, row) for row in raw["bindings"]]),
     )
 
 

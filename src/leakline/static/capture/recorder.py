@@ -118,8 +118,11 @@ def read_records(folder: Path) -> Build:
     gone = [c for c in compilations.values() if not c.source_path.is_file()]
     for compilation in gone:
         del compilations[compilation.output]
+    # Configuration scripts try things out and remove source and object again.
     remarks = [
-        f"{c.source_path} was compiled but is gone after the build." for c in gone
+        f"{c.source_path} was compiled but is gone after the build."
+        for c in gone
+        if c.output.is_file()
     ]
     return Build(tuple(compilations.values()), tuple(links.values()), tuple(remarks))
 
