@@ -196,8 +196,8 @@ void write_constant(json::OStream& out, const DataLayout& layout,
             out.value("null");
         } else if (isa<UndefValue>(constant)) {
             out.value("undef");
-        } else if (const auto* number = dyn_cast<ConstantFP>(&constant)) {
-            write_float(out, *number);
+        } else if (const auto* real = dyn_cast<ConstantFP>(&constant)) {
+            write_float(out, *real);
         } else if (Address address = address_of(layout, constant); address.symbol) {
             write_address(out, address, mentioned);
         } else if (constant.isNullValue()) {

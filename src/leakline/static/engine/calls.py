@@ -1,0 +1,318 @@
+"""Calls: the callee's summaries or model applied to the caller's state."""
+
+from leakline.model.finding import Kind
+from leakline.static.engine import memory
+from leakline.static.engine.arithmetic import binary, cast
+from leakline.static.engine.constraints import (
+    compare,
+    constrain,
+    negation,
+    value_range,
+)
+from leakline.static.engine.context import Context
+from leakline.static.engine.findings import Event, record, report
+from leakline.static.engine.heap import allocate, release, use
+from leakline.static.engine.library_calls import apply_model
+from leakline.static.engine.places import place_of
+from leakline.static.engine.ranges import NON_NULL, Range
+from leakline.static.engine.state import ESCAPED, State
+from leakline.static.engine.summary import (
+    Allocation,
+    Disjunct,
+    Latent,
+    Name,
+    NamedValue,
+    Place,
+    Summary,
+)
+from leakline.static.engine.values import CODE, GLOBAL, SYMBOL, Value, moved
+from leakline.static.instructions import Call, CallFlag, Invoke
+
+# Longer chains of calls are cut in the middle of a report anyway.
+_MOST_PLACES = 12
+
+
+def call(
+    ctx: Context, s: State, row: Call | Invoke, callee: Value | None
+) -> list[State]:
+    """The states after a call; `callee` is the code address of an indirect one."""
+    values = [value_of(ctx, s, argument) for argument in row.arguments]
+    targets = _targets(ctx, row, callee)
+    if targets is None:
+        return _unknown_code(ctx, s, row, values)
+    states: list[State] = []
+    for number, target in enumerate(targets):
+        state = s.copy() if number + 1 < len(targets) else s
+        states.extend(_call_target(ctx, state, row, values, target))
+    return states
+
+
+def value_of(ctx: Context, s: State, operand: int) -> Value:
+    """The value of an operand."""
+    if operand < 0:
+        return ctx.constants[-operand - 1]
+    value = s.env.get(operand)
+    if value is None:
+        value = s.env[operand] = ctx.terms.symbol("undef", operand)
+    return value
+
+
+def _targets(
+    ctx: Context, row: Call | Invoke, callee: Value | None
+) -> tuple[str, ...] | None:
+    if isinstance(row.callee, str):
+        return (ctx.surroundings.code_id(row.callee),)
+    if callee is not None and not isinstance(callee, int):
+        key = ctx.terms.keys[callee[0]]
+        if key[0] == "code":
+            return (key[1],)
+    return ctx.surroundings.targets(row)
+
+
+def _call_target(
+    ctx: Context, s: State, row: Call | Invoke, values: list[Value], target: str
+) -> list[State]:
+    summary = ctx.surroundings.summary(target)
+    model = ctx.surroundings.model(target)
+    if model is not None and (summary is None or _trusted(model.name, summary)):
+        return apply_model(ctx, s, model, row, values)
+    if summary is not None:
+        if not summary.known:
+            return _unknown_code(ctx, s, row, values)
+        return apply_summary(ctx, s, summary, row, values)
+    if row.flags & CallFlag.NORETURN:
+        return []
+    return _unknown_library(ctx, s, row, values)
+
+
+def _trusted(name: str, summary: Summary) -> bool:
+    """A program's own definition wins over a model, unless it was not understood."""
+    del name
+    return not summary.known
+
+
+def _unknown_code(
+    ctx: Context, s: State, row: Call | Invoke, values: list[Value]
+) -> list[State]:
+    states = _unknown_library(ctx, s, row, values)
+    for state in states:
+        memory.change_globals(ctx, state)
+    return states
+
+
+def _unknown_library(
+    ctx: Context, s: State, row: Call | Invoke, values: list[Value]
+) -> list[State]:
+    if row.flags & CallFlag.NORETURN:
+        return []
+    for value in values:
+        memory.havoc(ctx, s, value)
+    if row.result >= 0:
+        value = ctx.terms.symbol(
+            "result", row.location, row.result, row.callee, s.epoch
+        )
+        s.env[row.result] = value
+        if row.flags & CallFlag.NONNULL:
+            constrain(ctx, s, value, NON_NULL)
+    return [s]
+
+
+def apply_summary(
+    ctx: Context, s: State, summary: Summary, row: Call | Invoke, values: list[Value]
+) -> list[State]:
+    """One state for each behaviour of the callee that is possible here."""
+    for latent in summary.latent:
+        _bring_about(ctx, s, latent, row, values)
+    states = []
+    last = len(summary.disjuncts) - 1
+    for number, disjunct in enumerate(summary.disjuncts):
+        state = s.copy() if number < last else s
+        application = _Application(ctx, state, row, values, disjunct, number)
+        if application.run(summary):
+            states.append(state)
+    return states
+
+
+def _bring_about(
+    ctx: Context, s: State, latent: Latent, row: Call | Invoke, values: list[Value]
+) -> None:
+    """Report the callee's defect if this call can meet its conditions."""
+    state = s.copy()
+    application = _Application(ctx, state, row, values, Disjunct(), -1)
+    if application.assume_conditions(latent.conditions):
+        report(ctx, state, Kind.LOST, -1, row.location, latent=latent.identity)
+
+
+class _Application:
+    """One disjunct applied to one state."""
+
+    def __init__(  # noqa: PLR0913  # a disjunct and the call it is applied to
+        self,
+        ctx: Context,
+        s: State,
+        row: Call | Invoke,
+        values: list[Value],
+        disjunct: Disjunct,
+        number: int,
+    ) -> None:
+        self._ctx = ctx
+        self._s = s
+        self._row = row
+        self._values = values
+        self._disjunct = disjunct
+        self._number = number
+        self._known: dict[Name, Value] = {}
+        self._possible = True
+
+    def run(self, summary: Summary) -> bool:
+        """Change the state; False when the behaviour is impossible here."""
+        d = self._disjunct
+        if not self.assume_conditions(d.conditions):
+            return False
+        self._allocate()
+        frees = [(self._value(item.value), item) for item in d.frees]
+        escapes = [self._value(value) for value in d.escapes]
+        escapes += [
+            self._value(value)
+            for value, counter in d.counted
+            if not isinstance(self._name(counter), int)
+        ]
+        writes = [
+            (self._name(item.base), item, self._value(item.value)) for item in d.writes
+        ]
+        overwritten = [self._name(name) for name in d.overwritten]
+        result = None if d.result is None else self._value(d.result)
+        if not self._possible or not self._limit_unknown():
+            return False
+        for value in overwritten:
+            memory.scribble(self._ctx, self._s, value)
+        for value, item in frees:
+            release(self._ctx, self._s, value, item.family, detail=item.places)
+        for base, item, value in writes:
+            memory.store(
+                self._ctx, self._s, moved(base, item.offset), value, item.size_bytes
+            )
+        for value in escapes:
+            memory.escape(self._ctx, self._s, value)
+        if d.changes_world:
+            memory.change_globals(self._ctx, self._s)
+        self._return(result)
+        self._announce(summary)
+        return True
+
+    def assume_conditions(self, conditions: tuple[tuple[Name, Range], ...]) -> bool:
+        """Learn what must hold at entry; False when it cannot."""
+        for name, allowed in conditions:
+            value = self._name(name)
+            if not self._possible:
+                return False
+            if not constrain(self._ctx, self._s, value, allowed):
+                return False
+            if self._ctx.replaying and not isinstance(value, int):
+                self._s.path = (self._s.path, (value, allowed))
+        return True
+
+    def _announce(self, summary: Summary) -> None:
+        if self._ctx.replaying:
+            detail = (summary.display, self._disjunct, len(summary.disjuncts))
+            record(self._ctx, self._s, Event("called", self._row.location, -1, detail))
+
+    def _allocate(self) -> None:
+        for number, made in enumerate(self._disjunct.allocations):
+            here = place_of(self._ctx, self._row.location)
+            allocation = Allocation(
+                _longer(made.places, here),
+                made.allocator,
+                made.family,
+                made.size_bytes,
+                made.zeroed,
+            )
+            site = (
+                self._row.location,
+                self._row.result,
+                self._row.callee,
+                made.places,
+                number,
+            )
+            value = allocate(self._ctx, self._s, site, allocation)
+            if number in self._disjunct.kept:
+                self._s.writable_objects()[value[0]] = ESCAPED
+            self._known["heap", number] = value
+
+    def _limit_unknown(self) -> bool:
+        for number, allowed in self._disjunct.unknown:
+            value = self._name(("new", number))
+            if not constrain(self._ctx, self._s, value, allowed):
+                return False
+            if self._ctx.replaying and not isinstance(value, int):
+                self._s.path = (self._s.path, (value, allowed))
+        return True
+
+    def _return(self, result: Value | None) -> None:
+        if self._row.result < 0:
+            return
+        if result is None:
+            result = self._unknown("result")
+        self._s.env[self._row.result] = result
+
+    def _value(self, value: NamedValue) -> Value:
+        if isinstance(value, int):
+            return value
+        return moved(self._name(value[0]), value[1])
+
+    def _name(self, name: Name) -> Value:
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._resolve(name)
+        return known
+
+    def _resolve(self, name: Name) -> Value:
+        match name[0]:
+            case "arg":
+                return self._argument(name[1])
+            case "cell":
+                return self._cell(name)
+            case "global":
+                return self._ctx.terms.base(GLOBAL, name), 0
+            case "code":
+                return self._ctx.terms.base(CODE, name), 0
+            case "eq" | "slt" | "ult" as predicate:
+                left, right = self._value(name[1]), self._value(name[2])
+                return compare(self._ctx, self._s, predicate, left, right)
+            case "not":
+                return negation(self._ctx, self._value(name[1]))
+            case "bin":
+                left, right = self._value(name[2]), self._value(name[3])
+                return binary(self._ctx, self._s, name[1], left, right, name[4])
+            case "cast":
+                inner = self._value(name[2])
+                return cast(self._ctx, self._s, name[1], inner, name[3], name[4])
+            case _:
+                return self._unknown(name)
+
+    def _argument(self, index: int) -> Value:
+        if index < len(self._values):
+            return self._values[index]
+        return self._unknown(("arg", index))
+
+    def _cell(self, name: Name) -> Value:
+        base = self._name(name[1])
+        if isinstance(base, int):
+            # The callee reads through a null pointer: this call does not come back.
+            self._possible = False
+            return base
+        pointer = moved(base, name[2])
+        use(self._ctx, self._s, pointer)
+        return memory.peek(self._ctx, self._s, pointer)
+
+    def _unknown(self, what: object) -> Value:
+        row = self._row
+        return self._ctx.terms.symbol(
+            "callee", row.location, row.result, self._number, what, self._s.epoch
+        )
+
+
+def _longer(places: tuple[Place, ...], place: Place) -> tuple[Place, ...]:
+    if len(places) < _MOST_PLACES:
+        return (*places, place)
+    return (*places[: _MOST_PLACES - 1], place)

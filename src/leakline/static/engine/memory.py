@@ -1,0 +1,426 @@
+"""Memory of a state: loads, stores, what is reachable, and what unknown code changes."""
+
+from collections.abc import Iterable
+
+from leakline.static.engine.context import Context
+from leakline.static.engine.state import ALLOCATED, ESCAPED, State
+from leakline.static.engine.values import (
+    CODE,
+    GLOBAL,
+    HEAP,
+    STACK,
+    SYMBOL,
+    Offset,
+    Value,
+)
+
+POINTER_BYTES = 8
+
+
+def load(ctx: Context, s: State, pointer: Value, size_bytes: int) -> Value:
+    """What memory holds there."""
+    if isinstance(pointer, int):
+        return ctx.terms.symbol("absolute", pointer, s.epoch)
+    base, offset = pointer
+    cells = s.memory.get(base)
+    if cells is not None:
+        cell = cells.get(offset)
+        if cell is not None:
+            if cell[1] == size_bytes:
+                return cell[0]
+            return _part(ctx, s, pointer, cell, size_bytes)
+        if not isinstance(offset, int) or _indexed(cells):
+            _escape_held(ctx, s, base)
+    return untouched(ctx, s, base, offset)
+
+
+def _indexed(cells: dict[Offset, tuple[Value, int]]) -> bool:
+    return any(not isinstance(offset, int) for offset in cells)
+
+
+def _part(
+    ctx: Context,
+    s: State,
+    pointer: tuple[int, Offset],
+    cell: tuple[Value, int],
+    size_bytes: int,
+) -> Value:
+    """Read with another width than was written: only small numbers stay known."""
+    value = cell[0]
+    if isinstance(value, int) and size_bytes < cell[1]:
+        bits = 8 * size_bytes
+        low = value & ((1 << bits) - 1)
+        return low - (1 << bits) if low >> (bits - 1) else low
+    escape(ctx, s, value)
+    return ctx.terms.symbol("part", value, pointer[1], size_bytes)
+
+
+def untouched(ctx: Context, s: State, base: int, offset: Offset) -> Value:
+    """What memory holds where this walk has not written."""
+    version = s.versions.get(base, 0)
+    if base in s.zeroed:
+        return 0
+    kind = ctx.terms.kinds[base]
+    if kind == GLOBAL:
+        if isinstance(offset, int):
+            constant = ctx.initial(base, offset)
+            if constant is not None:
+                return constant
+        version = version or s.world
+    elif kind in (HEAP, STACK):
+        return ctx.terms.symbol("unset", base, offset, version)
+    return ctx.terms.symbol("cell", base, offset, version)
+
+
+def store(
+    ctx: Context, s: State, pointer: Value, value: Value, size_bytes: int
+) -> None:
+    """Write a value to memory."""
+    if isinstance(pointer, int):
+        escape(ctx, s, value)
+        return
+    base, offset = pointer
+    if isinstance(offset, int):
+        _forget_overlapped(ctx, s, base, offset, size_bytes)
+    else:
+        _forget_numbers(s, base)
+    set_cell(ctx, s, base, offset, value, size_bytes)
+
+
+def set_cell(
+    ctx: Context, s: State, base: int, offset: Offset, value: Value, size_bytes: int
+) -> None:
+    """Put a value into one cell and keep the table of holders right."""
+    s.writable_cells(base)[offset] = (value, size_bytes)
+    place = (base, offset)
+    if not isinstance(value, int) and ctx.terms.kinds[value[0]] in (HEAP, STACK):
+        if s.holders.get(place) != value[0]:
+            s.writable_holders()[place] = value[0]
+    elif place in s.holders:
+        del s.writable_holders()[place]
+
+
+def _forget_overlapped(
+    ctx: Context, s: State, base: int, offset: int, size_bytes: int
+) -> None:
+    cells = s.memory.get(base)
+    if not cells or (len(cells) == 1 and offset in cells):
+        return
+    end = offset + size_bytes
+    overlapped = [
+        other
+        for other, (_, size) in cells.items()
+        if isinstance(other, int)
+        and other != offset
+        and other < end
+        and offset < other + size
+    ]
+    for other in overlapped:
+        unknown = ctx.terms.symbol("smashed", ctx.here, s.epoch, base, other)
+        set_cell(ctx, s, base, other, unknown, cells[other][1])
+
+
+def _forget_numbers(s: State, base: int) -> None:
+    """A write at an unknown index may have changed any number of the object."""
+    cells = s.memory.get(base)
+    if cells:
+        numbers = [
+            offset
+            for offset in cells
+            if isinstance(offset, int) and (base, offset) not in s.holders
+        ]
+        remove_cells(s, base, numbers)
+    if base in s.zeroed:
+        s.zeroed -= {base}
+
+
+def remove_cells(s: State, base: int, offsets: Iterable[Offset]) -> None:
+    """Forget cells of an object."""
+    offsets = list(offsets)
+    if not offsets:
+        return
+    cells = s.writable_cells(base)
+    holders = s.holders
+    for offset in offsets:
+        cells.pop(offset, None)
+        if (base, offset) in holders:
+            holders = s.writable_holders()
+            del holders[base, offset]
+
+
+def remove_object(s: State, base: int) -> None:
+    """Forget all cells of an object that nobody can read any more."""
+    cells = s.memory.get(base)
+    if cells is None:
+        return
+    for offset in cells:
+        if (base, offset) in s.holders:
+            del s.writable_holders()[base, offset]
+    del s.writable_memory()[base]
+
+
+def reachable(ctx: Context, s: State, roots: Iterable[int]) -> set[int]:
+    """The roots and every object that their memory leads to.
+
+    Memory below a symbol belongs to the object the symbol was read from.
+    """
+    seen = set(roots)
+    if not s.holders:
+        return seen
+    edges: dict[int, list[int]] = {}
+    for (base, _), target in s.holders.items():
+        edges.setdefault(base, []).append(target)
+        if ctx.terms.kinds[base] == SYMBOL:
+            for ancestor in ctx.terms.ancestors(base):
+                edges.setdefault(ancestor, []).append(target)
+    work = list(seen)
+    while work:
+        for target in edges.get(work.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                work.append(target)
+    return seen
+
+
+def escape(ctx: Context, s: State, value: Value) -> None:
+    """The value goes where we do not look: what it leads to is no longer ours."""
+    if isinstance(value, int) or ctx.terms.kinds[value[0]] in (CODE, GLOBAL):
+        return
+    for base in reachable(ctx, s, (value[0],)):
+        escape_object(ctx, s, base)
+    for part in mentioned(ctx, value):
+        escape(ctx, s, part)
+
+
+def escape_object(ctx: Context, s: State, base: int) -> None:
+    """One object, or the unknown object behind a symbol, is no longer ours."""
+    life = s.objects.get(base)
+    kind = ctx.terms.kinds[base]
+    if life == ALLOCATED or (
+        life is None and kind == SYMBOL and _owned_by_caller(ctx, base)
+    ):
+        s.writable_objects()[base] = ESCAPED
+
+
+def _owned_by_caller(ctx: Context, base: int) -> bool:
+    return ctx.terms.keys[base][0] in ("arg", "cell")
+
+
+def mentioned(ctx: Context, value: Value) -> list[Value]:
+    """Values that an expression or a joined value may be turned back into."""
+    if isinstance(value, int):
+        return []
+    parts = ctx.parts.get(value[0])
+    if parts is not None:
+        return sorted(_all_parts(ctx, value[0]), key=repr)
+    key = ctx.terms.keys[value[0]]
+    if key[0] in ("bin", "cast", "select"):
+        return [part for part in key[2:4] if isinstance(part, tuple)]
+    return []
+
+
+def _all_parts(ctx: Context, base: int) -> set[Value]:
+    """What a joined symbol may stand for, with joined parts taken apart."""
+    seen = {base}
+    found: set[Value] = set()
+    work = [base]
+    while work:
+        for part in ctx.parts[work.pop()]:
+            if isinstance(part, int) or part[0] in seen:
+                continue
+            seen.add(part[0])
+            if part[0] in ctx.parts:
+                work.append(part[0])
+            else:
+                found.add(part)
+    return found
+
+
+def _escape_held(ctx: Context, s: State, base: int) -> None:
+    """A read at an unknown index may take any pointer the object holds."""
+    for (holder, _), target in list(s.holders.items()):
+        if holder == base and s.objects.get(target) == ALLOCATED:
+            escape(ctx, s, (target, 0))
+
+
+def havoc(ctx: Context, s: State, value: Value) -> None:
+    """Unknown code may keep the value and change all memory it leads to."""
+    if isinstance(value, int):
+        return
+    escape(ctx, s, value)
+    for base in reachable(ctx, s, (value[0],)):
+        if ctx.terms.kinds[base] != CODE:
+            forget_contents(ctx, s, base)
+
+
+def overwrite(ctx: Context, s: State, value: Value) -> None:
+    """The bytes that the value points to change in an unknown way."""
+    if not isinstance(value, int) and ctx.terms.kinds[value[0]] != CODE:
+        _escape_held(ctx, s, value[0])
+        forget_contents(ctx, s, value[0])
+
+
+def forget_contents(ctx: Context, s: State, base: int) -> None:
+    """Whatever the object holds is unknown from here on."""
+    remove_cells(s, base, list(s.memory.get(base, ())))
+    if base in s.zeroed:
+        s.zeroed -= {base}
+    _renew(ctx, s, base)
+
+
+def _renew(ctx: Context, s: State, base: int) -> None:
+    s.writable_memory()
+    s.versions[base] = 1 + ctx.terms.symbol("version", ctx.here, s.epoch, base)[0]
+
+
+def change_globals(ctx: Context, s: State) -> None:
+    """Unknown code of the program may have changed every global variable."""
+    kinds = ctx.terms.kinds
+    for base in [base for base in s.memory if kinds[base] == GLOBAL]:
+        for value, _ in list(s.memory[base].values()):
+            escape(ctx, s, value)
+        remove_cells(s, base, list(s.memory[base]))
+    s.world = 1 + ctx.terms.symbol("world", ctx.here, s.epoch)[0]
+
+
+def copy_bytes(
+    ctx: Context, s: State, target: Value, source: Value, length: Value
+) -> None:
+    """Copy memory: cells that lie within, or nothing known when bounds are open."""
+    if isinstance(target, int) or isinstance(source, int):
+        if not isinstance(source, int):
+            _escape_held(ctx, s, source[0])
+        return
+    if not (
+        isinstance(length, int)
+        and isinstance(target[1], int)
+        and isinstance(source[1], int)
+    ):
+        _escape_held(ctx, s, source[0])
+        overwrite(ctx, s, target)
+        return
+    _copy_cells(ctx, s, (target[0], target[1]), (source[0], source[1]), length)
+
+
+def _copy_cells(
+    ctx: Context,
+    s: State,
+    target: tuple[int, int],
+    source: tuple[int, int],
+    length: int,
+) -> None:
+    copied = [
+        (offset - source[1] + target[1], value, size)
+        for offset, (value, size) in s.memory.get(source[0], {}).items()
+        if isinstance(offset, int) and source[1] <= offset < source[1] + length
+    ]
+    known = {offset for offset, _, _ in copied}
+    copied += _initial_words(ctx, s, target, source, length, known)
+    replaced = _cells_within(s, target, length)
+    remove_cells(s, target[0], replaced)
+    if target[0] in s.zeroed and source[0] not in s.zeroed:
+        s.zeroed -= {target[0]}
+    if length > _MOST_COPIED_WORDS * POINTER_BYTES:
+        _renew(ctx, s, target[0])
+    for offset, value, size in copied:
+        set_cell(ctx, s, target[0], offset, value, size)
+
+
+def _cells_within(s: State, place: tuple[int, int], length: int) -> list[Offset]:
+    return [
+        offset
+        for offset in s.memory.get(place[0], {})
+        if isinstance(offset, int) and place[1] <= offset < place[1] + length
+    ]
+
+
+# Structures up to this size keep the identity of fields read later from the copy.
+_MOST_COPIED_WORDS = 16
+
+
+def _initial_words(  # noqa: PLR0913  # two places and what is known of one
+    ctx: Context,
+    s: State,
+    target: tuple[int, int],
+    source: tuple[int, int],
+    length: int,
+    known: set[int],
+) -> list[tuple[int, Value, int]]:
+    """Name the words of an untouched structure, so that its copy shares them."""
+    words = length // POINTER_BYTES
+    if words > _MOST_COPIED_WORDS or ctx.terms.kinds[source[0]] not in (SYMBOL, GLOBAL):
+        return []
+    places = [index * POINTER_BYTES for index in range(words)]
+    return [
+        (
+            target[1] + place,
+            untouched(ctx, s, source[0], source[1] + place),
+            POINTER_BYTES,
+        )
+        for place in places
+        if not any(
+            target[1] + place <= offset < target[1] + place + POINTER_BYTES
+            for offset in known
+        )
+    ]
+
+
+def fill_bytes(
+    ctx: Context, s: State, target: Value, byte: Value, length: Value
+) -> None:
+    """Fill memory: zero stays known when it covers everything from the start."""
+    if isinstance(target, int):
+        return
+    base, offset = target
+    if not (isinstance(length, int) and isinstance(offset, int)) or byte != 0:
+        overwrite_within(ctx, s, target, length)
+        return
+    whole = offset == 0 and all(
+        isinstance(other, int) and other < length for other in s.memory.get(base, {})
+    )
+    remove_cells(s, base, _cells_within(s, (base, offset), length))
+    if whole and ctx.terms.kinds[base] in (HEAP, STACK):
+        s.zeroed |= {base}
+        return
+    for place in range(0, min(length, _MOST_COPIED_WORDS * POINTER_BYTES), 8):
+        set_cell(ctx, s, base, offset + place, 0, min(8, length - place))
+
+
+def overwrite_within(
+    ctx: Context, s: State, target: tuple[int, Offset], length: Value
+) -> None:
+    """Bytes from the target on change in an unknown way."""
+    if isinstance(length, int) and isinstance(target[1], int):
+        remove_cells(s, target[0], _cells_within(s, (target[0], target[1]), length))
+        s.zeroed -= {target[0]}
+        _renew(ctx, s, target[0])
+    else:
+        overwrite(ctx, s, target)
+
+
+def scribble(ctx: Context, s: State, target: Value) -> None:
+    """A library function writes bytes here; pointers stored beside them stay."""
+    if isinstance(target, int) or ctx.terms.kinds[target[0]] == CODE:
+        return
+    base, offset = target
+    cells = s.memory.get(base, {})
+    if isinstance(offset, int) and offset > 0:
+        remove_cells(
+            s, base, [o for o in _cells_within(s, (base, offset), 8) if o in cells]
+        )
+        unknown = ctx.terms.symbol("written", ctx.here, s.epoch, base)
+        set_cell(ctx, s, base, offset, unknown, 1)
+        return
+    remove_cells(s, base, [o for o in cells if (base, o) not in s.holders])
+    s.zeroed -= {base}
+    _renew(ctx, s, base)
+
+
+def peek(ctx: Context, s: State, pointer: Value) -> Value:
+    """What memory holds there, whatever the width."""
+    if isinstance(pointer, int):
+        return ctx.terms.symbol("absolute", pointer, s.epoch)
+    cell = s.memory.get(pointer[0], {}).get(pointer[1])
+    if cell is not None:
+        return cell[0]
+    return load(ctx, s, pointer, POINTER_BYTES)

@@ -1,0 +1,314 @@
+"""From the states at a function's returns to its summary."""
+
+from dataclasses import replace
+from typing import Any
+
+from leakline.static.engine import memory
+from leakline.static.engine.blocks import Exit
+from leakline.static.engine.context import Context
+from leakline.static.engine.heap import bases_in
+from leakline.static.engine.naming import Namer, nameable
+from leakline.static.engine.places import place_of
+from leakline.static.engine.ranges import ANY, Range, hull
+from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, State
+from leakline.static.engine.summary import (
+    Disjunct,
+    Latent,
+    Name,
+    NamedValue,
+    Release,
+    Summary,
+    Write,
+)
+from leakline.static.engine.values import GLOBAL, HEAP, STACK, SYMBOL, Value
+
+_MOST_WRITES = 48
+_MOST_CONDITIONS = 24
+
+
+def summarise(ctx: Context, exits: list[Exit], latent: tuple[Latent, ...]) -> Summary:
+    """One disjunct for each behaviour, equal ones joined."""
+    joined: dict[Any, Disjunct] = {}
+    for left in exits:
+        disjunct = _disjunct(ctx, left)
+        key = _behaviour(disjunct)
+        other = joined.get(key)
+        joined[key] = disjunct if other is None else _join(other, disjunct)
+    disjuncts = list(joined.values())
+    if len(disjuncts) > ctx.options.most_disjuncts:
+        disjuncts = _fewer(disjuncts, ctx.options.most_disjuncts)
+    return Summary(
+        function=ctx.function_id,
+        display=ctx.function.display,
+        disjuncts=mark_counted(tuple(disjuncts)),
+        latent=latent,
+        parameters=tuple(p.name for p in ctx.function.declaration.parameters),
+    )
+
+
+def _disjunct(ctx: Context, left: Exit) -> Disjunct:
+    s = left.state
+    namer = Namer(ctx)
+    result = None if left.value is None else namer.value(left.value)
+    reached = memory.reachable(ctx, s, _visible_roots(ctx, s, left.value))
+    escaped = _escapes(ctx, s, left.value)
+    writes, overwritten, lost = _writes(ctx, s, namer, reached)
+    escaped.update(lost)
+    frees = _frees(ctx, s, namer)
+    conditions = tuple(_conditions(ctx, s, namer))[:_MOST_CONDITIONS]
+    allocations = tuple(
+        replace(ctx.allocations[base], zeroed=base in s.zeroed) for base in namer.heap
+    )
+    kept = frozenset(
+        number
+        for number, base in enumerate(namer.heap)
+        if s.objects.get(base) != ALLOCATED or base in escaped
+    )
+    names = [namer.base(base) for base in sorted(escaped) if _named(ctx, s, base)]
+    return Disjunct(
+        conditions=conditions,
+        allocations=allocations,
+        kept=kept,
+        frees=frees,
+        escapes=tuple((name, 0) for name in names),
+        writes=writes,
+        overwritten=overwritten,
+        unknown=tuple(
+            (number, s.ranges[base])
+            for base, number in namer.unknown.items()
+            if base in s.ranges
+        ),
+        result=result,
+        changes_world=s.world != 0,
+    )
+
+
+def _named(ctx: Context, s: State, base: int) -> bool:
+    return nameable(ctx, base) and s.objects.get(base) != FREED
+
+
+def _visible_roots(ctx: Context, s: State, value: Value | None) -> list[int]:
+    roots = [
+        base
+        for base in s.memory
+        if ctx.terms.kinds[base] in (SYMBOL, GLOBAL) and nameable(ctx, base)
+    ]
+    if value is not None:
+        roots.extend(bases_in(ctx, value))
+    return roots
+
+
+def _escapes(ctx: Context, s: State, value: Value | None) -> set[int]:
+    """Objects that callers must no longer follow."""
+    found = {
+        base
+        for base, life in s.objects.items()
+        if life == ESCAPED and ctx.terms.kinds[base] == SYMBOL
+    }
+    if value is not None and not isinstance(value, int) and not nameable(ctx, value[0]):
+        # The result may be one of several values: all of them may live on in it.
+        found.update(
+            base
+            for base in bases_in(ctx, value)[1:]
+            if ctx.terms.kinds[base] in (SYMBOL, HEAP)
+        )
+    return found
+
+
+def _writes(
+    ctx: Context, s: State, namer: Namer, reached: set[int]
+) -> tuple[tuple[Write, ...], tuple[Name, ...], set[int]]:
+    writes: list[Write] = []
+    overwritten: list[Name] = []
+    lost: set[int] = set()
+    for base, cells in s.memory.items():
+        kind = ctx.terms.kinds[base]
+        if kind == STACK:
+            continue
+        visible = nameable(ctx, base) if kind != HEAP else base in reached
+        if visible and s.versions.get(base, 0) and kind != HEAP:
+            overwritten.append(namer.base(base))
+        for offset, (value, size) in cells.items():
+            if visible and isinstance(offset, int) and len(writes) < _MOST_WRITES:
+                if not _unchanged(ctx, base, offset, value):
+                    lost.update(_unnamed_parts(ctx, value))
+                    named = namer.value(value)
+                    writes.append(Write(namer.base(base), offset, named, size))
+            elif kind != HEAP or base in reached:
+                lost.update(_pointers(ctx, s, value))
+    return tuple(writes), tuple(overwritten), lost
+
+
+def _unchanged(ctx: Context, base: int, offset: int, value: Value) -> bool:
+    if isinstance(value, int):
+        return False
+    return value[1] == 0 and ctx.terms.keys[value[0]] == ("cell", base, offset, 0)
+
+
+def _unnamed_parts(ctx: Context, value: Value) -> list[int]:
+    """Objects of the caller that a value without a name may stand for."""
+    if isinstance(value, int) or nameable(ctx, value[0]):
+        return []
+    return [b for b in bases_in(ctx, value)[1:] if ctx.terms.kinds[b] in (SYMBOL, HEAP)]
+
+
+def _pointers(ctx: Context, s: State, value: Value) -> set[int]:
+    """Objects that a value stored out of sight leads to."""
+    if isinstance(value, int):
+        return set()
+    return memory.reachable(ctx, s, bases_in(ctx, value))
+
+
+def _frees(ctx: Context, s: State, namer: Namer) -> tuple[Release, ...]:
+    found = []
+    for base, life in s.objects.items():
+        kind = ctx.terms.kinds[base]
+        if life == FREED and kind == SYMBOL and nameable(ctx, base):
+            family, location = ctx.releases.get(base, ("", 0))
+            place = place_of(ctx, location)
+            found.append(Release((namer.base(base), 0), family, (place,)))
+    return tuple(found)
+
+
+def _conditions(ctx: Context, s: State, namer: Namer) -> list[tuple[Name, Range]]:
+    return [
+        (namer.base(base), known)
+        for base, known in s.ranges.items()
+        if nameable(ctx, base)
+    ]
+
+
+def _behaviour(d: Disjunct) -> Any:  # noqa: ANN401  # any hashable key
+    """What disjuncts must agree on to be joined."""
+    heap_writes = frozenset(
+        (item.base, item.offset, item.value)
+        for item in d.writes
+        if not isinstance(item.value, int) and item.value[0][0] in ("heap", "arg")
+    )
+    frees = frozenset((item.value, item.family) for item in d.frees)
+    return (
+        d.allocations,
+        d.kept,
+        frees,
+        frozenset(d.escapes),
+        heap_writes,
+        _result_class(d),
+    )
+
+
+def _result_class(d: Disjunct) -> Any:  # noqa: ANN401  # any hashable key
+    result = d.result
+    if result is None or isinstance(result, int):
+        return result
+    if result[0][0] != "new":
+        return result
+    known = dict(d.unknown).get(result[0][1])
+    if known is None:
+        return "any"
+    return "range", known[0] > 0 or bool(known[2] and 0 in known[2]), known[1] < 0
+
+
+def _join(left: Disjunct, right: Disjunct) -> Disjunct:
+    theirs = dict(right.conditions)
+    conditions = tuple(
+        (name, hull(known, theirs[name]))
+        for name, known in left.conditions
+        if name in theirs
+    )
+    numbers = dict(right.unknown)
+    unknown = tuple(
+        (number, hull(known, numbers[number]))
+        for number, known in left.unknown
+        if number in numbers
+    )
+    writes, overwritten = _join_writes(left, right)
+    return Disjunct(
+        conditions=tuple(item for item in conditions if item[1] != ANY),
+        allocations=left.allocations,
+        kept=left.kept,
+        frees=left.frees,
+        escapes=left.escapes,
+        writes=writes,
+        overwritten=overwritten,
+        unknown=unknown,
+        result=left.result,
+        changes_world=left.changes_world or right.changes_world,
+    )
+
+
+def _join_writes(
+    left: Disjunct, right: Disjunct
+) -> tuple[tuple[Write, ...], tuple[Name, ...]]:
+    """A place that only one of them writes, or writes otherwise, becomes unknown."""
+    theirs = {(w.base, w.offset): w for w in right.writes}
+    mine = {(w.base, w.offset): w for w in left.writes}
+    writes = []
+    for place in dict.fromkeys((*mine, *theirs)):
+        first, second = mine.get(place), theirs.get(place)
+        if first == second and first is not None:
+            writes.append(first)
+        else:
+            known = first or second
+            size = 8 if known is None else known.size_bytes
+            unknown: NamedValue = (("new", ("write", *place)), 0)
+            writes.append(Write(place[0], place[1], unknown, size))
+    overwritten = tuple(dict.fromkeys(left.overwritten + right.overwritten))
+    return tuple(writes), overwritten
+
+
+def _fewer(disjuncts: list[Disjunct], most: int) -> list[Disjunct]:
+    """Too many: the rest become one in which all that they touch escapes."""
+    kept, rest = disjuncts[: most - 1], disjuncts[most - 1 :]
+    escapes: dict[NamedValue, None] = {}
+    for d in rest:
+        escapes.update(dict.fromkeys(d.escapes))
+        escapes.update(dict.fromkeys(item.value for item in d.frees))
+        escapes.update(
+            dict.fromkeys(
+                (item.value[0], 0)
+                for item in d.writes
+                if not isinstance(item.value, int) and item.value[0][0] in ("arg", "cell")
+            )
+        )
+    bases = dict.fromkeys(w.base for d in rest for w in d.writes if w.base[0] != "heap")
+    overwritten = dict.fromkeys(name for d in rest for name in d.overwritten)
+    escapes.update(dict.fromkeys((name, 0) for name in bases if name[0] != "global"))
+    both = tuple(dict.fromkeys((*overwritten, *bases)))
+    has_result = any(d.result is not None for d in rest)
+    return [
+        *kept,
+        Disjunct(
+            escapes=tuple(escapes),
+            overwritten=both,
+            result=(("new", "any"), 0) if has_result else None,
+            changes_world=True,
+        ),
+    ]
+
+
+def mark_counted(disjuncts: tuple[Disjunct, ...]) -> tuple[Disjunct, ...]:
+    """Find reference counts: a number in an object changed, and a sibling frees it."""
+    freed = {item.value for d in disjuncts for item in d.frees}
+    if not freed or len(disjuncts) == 1:
+        return disjuncts
+    return tuple(_with_counters(d, freed) for d in disjuncts)
+
+
+def _with_counters(d: Disjunct, freed: set[NamedValue]) -> Disjunct:
+    mine = {item.value for item in d.frees}
+    counted = tuple(
+        ((item.base, 0), ("cell", item.base, item.offset))
+        for item in d.writes
+        if (item.base, 0) in freed
+        and (item.base, 0) not in mine
+        and _is_step(item)
+    )
+    return replace(d, counted=counted)
+
+
+def _is_step(item: Write) -> bool:
+    """Whether the write stores what was there plus or minus a number."""
+    value = item.value
+    if isinstance(value, int):
+        return False
+    return value[0] == ("cell", item.base, item.offset) and value[1] != 0
