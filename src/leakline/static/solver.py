@@ -152,7 +152,7 @@ class Solver:
 
 
 def serve() -> None:
-    """Answer questions until the input ends."""
+    """Answer questions until the input ends; only this process imports Z3."""
     for line in sys.stdin:
         rows, conditions, effort = json.loads(line)
         sys.stdout.write(_Encoding(rows).check(conditions, effort) + "\n")
@@ -163,7 +163,7 @@ class _Encoding:
     """Terms as bit vectors: every number is a signed one of 64 bits."""
 
     def __init__(self, rows: list[list[Any]]) -> None:
-        import z3  # noqa: PLC0415  # only the solver's own process pays for it
+        import z3  # type: ignore[import-untyped]  # noqa: PLC0415  # see serve
 
         self._z3 = z3
         self._rows: list[Any] = []
@@ -256,7 +256,11 @@ class _Encoding:
         return extend(_BITS - bits, value)
 
     def _cast(
-        self, number: int, operator: str, part: Any, widths: tuple[int, int]
+        self,
+        number: int,
+        operator: str,
+        part: Any,  # noqa: ANN401  # JSON
+        widths: tuple[int, int],
     ) -> Any:  # noqa: ANN401  # Z3
         z3 = self._z3
         bits, from_bits = widths

@@ -55,7 +55,7 @@ _COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor"})
 _KEEPS_WITH_ZERO = frozenset({"add", "sub", "or", "xor", "shl", "lshr", "ashr"})
 
 
-def binary(  # noqa: PLR0913  # an operation and where it happens
+def binary(
     ctx: Context, s: State, operator: str, x: Value, y: Value, bits: int
 ) -> Value:
     """The result of an arithmetic instruction."""
@@ -107,7 +107,7 @@ def _with_number(
     return None
 
 
-def cast(  # noqa: PLR0913  # a conversion and where it happens
+def cast(
     ctx: Context, s: State, operator: str, value: Value, bits: int, from_bits: int
 ) -> Value:
     """The result of a conversion; pointers count as 64 bits."""
@@ -163,7 +163,7 @@ def _truncated(
     return ctx.terms.symbol("cast", "trunc", value, bits, from_bits)
 
 
-def _extended(  # noqa: PLR0913  # a conversion and where it happens
+def _extended(
     ctx: Context,
     s: State,
     operator: str,

@@ -126,7 +126,7 @@ def _switch(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
         outcome.edges.append((row[4], default))
 
 
-def _switch_case(  # noqa: PLR0913  # one target of a switch
+def _switch_case(
     ctx: Context,
     s: State,
     value: Value,

@@ -7,7 +7,6 @@ from leakline.static.engine.constraints import (
     compare,
     constrain,
     negation,
-    value_range,
 )
 from leakline.static.engine.context import Context
 from leakline.static.engine.findings import Event, record, report
@@ -25,7 +24,7 @@ from leakline.static.engine.summary import (
     Place,
     Summary,
 )
-from leakline.static.engine.values import CODE, GLOBAL, SYMBOL, Value, moved
+from leakline.static.engine.values import CODE, GLOBAL, Value, moved
 from leakline.static.instructions import Call, CallFlag, Invoke
 
 # Longer chains of calls are cut in the middle of a report anyway.
@@ -146,7 +145,7 @@ def _bring_about(
 class _Application:
     """One disjunct applied to one state."""
 
-    def __init__(  # noqa: PLR0913  # a disjunct and the call it is applied to
+    def __init__(
         self,
         ctx: Context,
         s: State,
@@ -188,9 +187,9 @@ class _Application:
             memory.scribble(self._ctx, self._s, value)
         for value, item in frees:
             release(self._ctx, self._s, value, item.family, detail=item.places)
-        for base, item, value in writes:
+        for base, write, value in writes:
             memory.store(
-                self._ctx, self._s, moved(base, item.offset), value, item.size_bytes
+                self._ctx, self._s, moved(base, write.offset), value, write.size_bytes
             )
         for value in escapes:
             memory.escape(self._ctx, self._s, value)

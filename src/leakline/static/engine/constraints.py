@@ -203,7 +203,7 @@ def assume(ctx: Context, s: State, value: Value, *, truth: bool) -> bool:
     if offset == 0 and key[0] == "not":
         return assume(ctx, s, key[1], truth=not truth)
     if truth:
-        return refine(ctx, s, base, ANY[:2] + (frozenset((-offset,)),))
+        return refine(ctx, s, base, (*ANY[:2], frozenset((-offset,))))
     return refine(ctx, s, base, (-offset, -offset, None))
 
 
@@ -217,7 +217,8 @@ def _assume_comparison(ctx: Context, s: State, base: int, *, truth: bool) -> boo
         return decided == truth
     if not _learn(ctx, s, name, x, y, truth=truth):
         return False
-    s.writable_ranges()[base] = (1, 1, None) if truth else (0, 0, None)
+    if name == "ult" or not (isinstance(x, int) or isinstance(y, int)):
+        s.writable_ranges()[base] = (1, 1, None) if truth else (0, 0, None)
     return True
 
 

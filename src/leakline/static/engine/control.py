@@ -1,6 +1,7 @@
 """The shape of a function: order of blocks, loops, and which registers are needed."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from leakline.static.facts import Body
 from leakline.static.instructions import (
@@ -205,8 +206,9 @@ _VALUES: dict[int, tuple[int, ...]] = {
 }
 
 
-def used_values(row: Instruction) -> list[int]:
+def used_values(instruction: Instruction) -> list[int]:
     """The registers an instruction reads; phis read theirs on the edges."""
+    row: tuple[Any, ...] = instruction
     kind = row[0]
     if kind in (Op.CALL, Op.INVOKE):
         found = list(row[4])

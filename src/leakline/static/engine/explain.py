@@ -177,7 +177,7 @@ def _allocated(allocation: Allocation) -> list[Step]:
     return steps
 
 
-def _branch(ctx: Context, condition: Any, truth: bool) -> str:  # noqa: ANN401, FBT001
+def _branch(ctx: Context, condition: Any, truth: bool) -> str:  # noqa: ANN401
     words = condition_words(ctx, condition, truth=truth)
     text = f"taking the {'true' if truth else 'false'} branch"
     return f"{text}: {words}" if words else text

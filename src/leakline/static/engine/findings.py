@@ -63,7 +63,7 @@ class Candidate:
     latent: str = ""
 
 
-def report(  # noqa: PLR0913  # the parts of a candidate
+def report(
     ctx: Context,
     s: State,
     kind: Kind,

@@ -40,7 +40,7 @@ class Checked:
     walked: int = 0
 
 
-def check_function(  # noqa: PLR0913  # a function and its world
+def check_function(
     function_id: str,
     unit: Unit,
     function: Function,

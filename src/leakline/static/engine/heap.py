@@ -94,7 +94,21 @@ def find_lost(ctx: Context, s: State, roots: list[int]) -> list[int]:
     if not tracked:
         return []
     seen = memory.reachable(ctx, s, roots + _outside(ctx, s))
-    return [base for base in tracked if base not in seen]
+    return _leaders(ctx, s, [base for base in tracked if base not in seen])
+
+
+def _leaders(ctx: Context, s: State, lost: list[int]) -> list[int]:
+    """Of objects lost together, those that no other one leads to."""
+    if len(lost) == 1:
+        return lost
+    led: set[int] = set()
+    leaders = []
+    for base in lost:
+        if base not in led:
+            led |= memory.reachable(ctx, s, (base,))
+            leaders.append(base)
+    held = {t for (b, _), t in s.holders.items() if b in led and b != t}
+    return [base for base in leaders if base not in held] or leaders[:1]
 
 
 def _outside(ctx: Context, s: State) -> list[int]:

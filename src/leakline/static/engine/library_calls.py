@@ -1,5 +1,7 @@
 """Calls of library functions, by their models."""
 
+from collections.abc import Iterable
+
 from leakline.static.engine import memory
 from leakline.static.engine.constraints import assume, constrain, is_null
 from leakline.static.engine.context import Context
@@ -55,30 +57,37 @@ def _touch_arguments(ctx: Context, s: State, model: Model, values: list[Value]) 
     for index, value in enumerate(values):
         if index not in freed:
             use(ctx, s, value)
-    if model.copies is not None:
-        target, source, length = (values[index] for index in model.copies)
-        memory.copy_bytes(ctx, s, target, source, length)
-    written = list(model.writes)
-    if model.writes_from >= 0:
-        written.extend(range(model.writes_from, len(values)))
-    for index in written:
-        if index < len(values):
-            memory.scribble(ctx, s, values[index])
-    for index in model.keeps:
-        if index < len(values):
-            memory.escape(ctx, s, values[index])
+    _write_memory(ctx, s, model, values)
+    for value in _chosen(values, model.keeps):
+        memory.escape(ctx, s, value)
     if model.calls:
         memory.change_globals(ctx, s)
     for item in model.frees:
-        if item.argument < len(values):
-            release(ctx, s, values[item.argument], item.family, detail=model.name)
+        for value in _chosen(values, (item.argument,)):
+            release(ctx, s, value, item.family, detail=model.name)
+
+
+def _write_memory(ctx: Context, s: State, model: Model, values: list[Value]) -> None:
+    if model.copies is not None and max(model.copies) < len(values):
+        target, source, length = _chosen(values, model.copies)
+        memory.copy_bytes(ctx, s, target, source, length)
+    for value in _chosen(values, model.writes):
+        memory.scribble(ctx, s, value)
+    if model.writes_from >= 0:
+        for value in values[model.writes_from :]:
+            memory.scribble(ctx, s, value)
+
+
+def _chosen(values: list[Value], places: Iterable[int]) -> list[Value]:
+    """The arguments at these places, as far as the call has them."""
+    return [values[place] for place in places if place < len(values)]
 
 
 def _site(row: Call | Invoke) -> tuple[object, ...]:
     return (row.location, row.result, row.callee)
 
 
-def _new_object(  # noqa: PLR0913  # what is allocated, by whom, where
+def _new_object(
     ctx: Context,
     s: State,
     model: Model,
@@ -207,7 +216,7 @@ def _interior_result(
 def _resize(
     ctx: Context, s: State, model: Model, row: Call | Invoke, values: list[Value]
 ) -> list[State]:
-    """realloc keeps the object's identity, so that all who share it stay right."""
+    """Resizing keeps the object's identity, so that all who share it stay right."""
     value = values[model.resized]
     owned = Owned(argument=-1, family=_family_of_resizer(model.name))
     states = []
@@ -269,7 +278,7 @@ def _out_objects(
     return [s, *states]
 
 
-def _grow(  # noqa: PLR0913  # the argument that grows, of a call
+def _grow(
     ctx: Context,
     s: State,
     model: Model,

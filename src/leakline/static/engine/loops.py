@@ -4,14 +4,16 @@ from leakline.static.engine import memory
 from leakline.static.engine.constraints import value_range
 from leakline.static.engine.context import Context
 from leakline.static.engine.ranges import ANY, UNBOUNDED, Range
-from leakline.static.engine.state import LoopRound, State
-from leakline.static.engine.values import CODE, HEAP, STACK, Offset, Value
+from leakline.static.engine.state import FREED, LoopRound, State
+from leakline.static.engine.values import CODE, HEAP, STACK, SYMBOL, Offset, Value
 from leakline.static.instructions import Phi
 
 # Rounds walked exactly while objects are tracked; the first number is for outermost
 # loops. One widened round follows, and what it leads back to is covered by it.
 _EXACT_OUTER, _EXACT_INNER = 2, 1
 _EXACT_REPLAY = 3
+# A widened round that still changes the lives of objects is followed by another.
+_MOST_ROUNDS = 5
 
 
 def enter(ctx: Context, s: State, source: int, target: int) -> bool:
@@ -57,7 +59,7 @@ def _leave_loops(ctx: Context, s: State, target: int) -> None:
 def _start_loop(ctx: Context, s: State, head: int, phis: dict[int, Value]) -> None:
     # Sharing the tables now makes later writes copy them, so these stay as they are.
     shared = s.copy()
-    entry = LoopRound(head, 0, s.epoch, phis, shared.memory)
+    entry = LoopRound(head, 0, s.epoch, phis, shared.memory, shared.objects)
     s.loops = (*s.loops, entry)
     s.epoch = ctx.terms.symbol("epoch", s.epoch, head, 0)[0]
 
@@ -66,19 +68,31 @@ def _next_round(ctx: Context, s: State, head: int) -> bool:
     loop = s.loops[-1]
     number = loop.number + 1
     exact = _exact_rounds(ctx, s, head)
-    if number > exact + 1:
+    if number > exact + 1 and (_same_lives(ctx, s, loop) or number > _MOST_ROUNDS):
         return False
-    s.loops = (*s.loops[:-1], loop._replace(number=number))
+    shared = s.copy()
+    s.loops = (
+        *s.loops[:-1],
+        loop._replace(number=number, objects=shared.objects),
+    )
     s.epoch = ctx.terms.symbol("epoch", loop.outer_epoch, head, number)[0]
-    if number == exact + 1:
+    if number > exact:
         _widen(ctx, s, loop, head)
     return True
+
+
+def _same_lives(ctx: Context, s: State, loop: LoopRound) -> bool:
+    """Whether the round left the lives of the caller's objects as they were."""
+    kinds = ctx.terms.kinds
+    now = {b: life for b, life in s.objects.items() if kinds[b] == SYMBOL}
+    before = {b: life for b, life in loop.objects.items() if kinds[b] == SYMBOL}
+    return now == before
 
 
 def _exact_rounds(ctx: Context, s: State, head: int) -> int:
     if ctx.replaying:
         return _EXACT_REPLAY
-    if not s.owns_allocated():
+    if not s.objects:
         return 0
     return _EXACT_OUTER if ctx.flow.depth[head] <= 1 else _EXACT_INNER
 
@@ -116,7 +130,12 @@ def _widen_memory(ctx: Context, s: State, loop: LoopRound, head: int) -> None:
 def _widened(
     ctx: Context, s: State, before: Value, now: Value, name: tuple[object, ...]
 ) -> Value:
-    """A symbol for whatever the value becomes in later rounds."""
+    """A symbol for whatever the value becomes in later rounds.
+
+    Where a loop frees what it walks over, later rounds may free the value too.
+    """
+    if FREED in s.objects.values():
+        memory.escape(ctx, s, now)
     symbol = ctx.terms.symbol("widen", *name, s.epoch)
     parts = ctx.parts.setdefault(symbol[0], set())
     parts.update((before, now))

@@ -338,7 +338,7 @@ def _cells_within(s: State, place: tuple[int, int], length: int) -> list[Offset]
 _MOST_COPIED_WORDS = 16
 
 
-def _initial_words(  # noqa: PLR0913  # two places and what is known of one
+def _initial_words(
     ctx: Context,
     s: State,
     target: tuple[int, int],

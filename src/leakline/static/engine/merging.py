@@ -9,7 +9,7 @@ from leakline.static.engine.context import Context
 from leakline.static.engine.heap import collect
 from leakline.static.engine.ranges import ANY, Range, hull
 from leakline.static.engine.state import ALLOCATED, ESCAPED, Cells, State
-from leakline.static.engine.values import GLOBAL, HEAP, STACK, SYMBOL, Offset, Value
+from leakline.static.engine.values import SYMBOL, Offset, Value
 
 
 def merge(ctx: Context, states: list[State], place: object) -> list[State]:
@@ -54,7 +54,8 @@ def properties(ctx: Context, s: State) -> Any:  # noqa: ANN401  # any hashable k
         return rounds, results
     kinds = ctx.terms.kinds
     lives = frozenset(
-        item for item in s.objects.items()
+        item
+        for item in s.objects.items()
         if item[1] != ESCAPED or kinds[item[0]] == SYMBOL
     )
     return rounds, results, lives, _holders(s)
@@ -86,7 +87,7 @@ def collect_all(ctx: Context, states: Iterable[State]) -> None:
 
 def join(ctx: Context, s: State, other: State, place: object) -> None:
     """Change the first state so that it covers both."""
-    ranges = _joined_ranges(ctx, s, other)
+    ranges = _joined_ranges(s, other)
     _join_registers(ctx, s, other, place, ranges)
     _join_memory(ctx, s, other, place, ranges)
     _join_objects(s, other)
@@ -105,11 +106,13 @@ def _join_objects(s: State, other: State) -> None:
         if mine is None or (mine != life and life == ESCAPED):
             s.writable_objects()[base] = life
     if s.variables is not other.variables:
-        for variable in [v for v in s.variables if other.variables.get(v) != s.variables[v]]:
+        for variable in [
+            v for v in s.variables if other.variables.get(v) != s.variables[v]
+        ]:
             del s.writable_variables()[variable]
 
 
-def _joined_ranges(ctx: Context, s: State, other: State) -> dict[int, Range]:
+def _joined_ranges(s: State, other: State) -> dict[int, Range]:
     if s.ranges is other.ranges:
         return s.ranges.copy()
     joined = {}
@@ -127,7 +130,7 @@ def _joined_ranges(ctx: Context, s: State, other: State) -> dict[int, Range]:
     return joined
 
 
-def _joined(  # noqa: PLR0913  # two values of two states
+def _joined(
     ctx: Context,
     s: State,
     other: State,
@@ -158,9 +161,7 @@ def _join_registers(
             continue
         if their is None:
             their = ctx.terms.symbol("undef", register)
-        s.env[register] = _joined(
-            ctx, s, other, mine, their, (place, register), ranges
-        )
+        s.env[register] = _joined(ctx, s, other, mine, their, (place, register), ranges)
 
 
 def _join_memory(
@@ -179,7 +180,7 @@ def _join_memory(
                 s.versions[base] = 1 + ctx.terms.symbol(*key)[0]
 
 
-def _join_cells(  # noqa: PLR0913  # one object of two states
+def _join_cells(
     ctx: Context,
     s: State,
     other: State,
@@ -211,5 +212,3 @@ def _held(
     ctx: Context, s: State, base: int, offset: Offset, cell: tuple[Value, int] | None
 ) -> Value:
     return cell[0] if cell is not None else memory.untouched(ctx, s, base, offset)
-
-

@@ -27,6 +27,7 @@ class LoopRound(NamedTuple):
         outer_epoch: The epoch before the loop.
         env: The head's phis as the loop was entered.
         memory: Memory as the loop was entered.
+        objects: Lives of objects as the round began.
     """
 
     head: int
@@ -34,6 +35,7 @@ class LoopRound(NamedTuple):
     outer_epoch: int
     env: dict[int, Value]
     memory: dict[int, Cells]
+    objects: dict[int, str]
 
 
 class State:
@@ -119,8 +121,8 @@ class State:
         other.path = self.path
         other.events = self.events
         other.dropped = self.dropped
-        other._shared = self._shared = _ALL
-        other._owned = set()
+        other._shared = self._shared = _ALL  # noqa: SLF001  # a copy of this class
+        other._owned = set()  # noqa: SLF001  # a copy of this class
         self._owned = set()
         return other
 

@@ -267,7 +267,8 @@ def _fewer(disjuncts: list[Disjunct], most: int) -> list[Disjunct]:
             dict.fromkeys(
                 (item.value[0], 0)
                 for item in d.writes
-                if not isinstance(item.value, int) and item.value[0][0] in ("arg", "cell")
+                if not isinstance(item.value, int)
+                and item.value[0][0] in ("arg", "cell")
             )
         )
     bases = dict.fromkeys(w.base for d in rest for w in d.writes if w.base[0] != "heap")
@@ -299,9 +300,7 @@ def _with_counters(d: Disjunct, freed: set[NamedValue]) -> Disjunct:
     counted = tuple(
         ((item.base, 0), ("cell", item.base, item.offset))
         for item in d.writes
-        if (item.base, 0) in freed
-        and (item.base, 0) not in mine
-        and _is_step(item)
+        if (item.base, 0) in freed and (item.base, 0) not in mine and _is_step(item)
     )
     return replace(d, counted=counted)
 

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 from leakline.static.engine.ranges import Range
 
 # A name that means the same to caller and callee, as a nested tuple:
-#   ("arg", i)  ("cell", name, offset)  ("global", name, unit)  ("code", name, unit)
-#   ("heap", n) the n-th object this disjunct allocates
-#   ("new", n)  the n-th unknown value of this disjunct
-#   ("eq", value, value) and other expressions over named values
+#   arg i, cell name offset, global id, code id: as in Terms, but with names for bases
+#   heap n: the n-th object this disjunct allocates
+#   new n: the n-th unknown value of this disjunct
+#   eq, slt, ult, not, bin, cast: expressions over named values
 Name: TypeAlias = tuple[Any, ...]
 
 # A number, or (name, offset).

@@ -105,7 +105,7 @@ def _is_object(ctx: Context, value: Value) -> bool:
     return not isinstance(value, int) and ctx.terms.kinds[value[0]] == HEAP
 
 
-def _split(  # noqa: PLR0913  # a choice between two values
+def _split(
     ctx: Context, s: State, register: int, condition: Value, yes: Value, no: Value
 ) -> list[State]:
     states = []
@@ -194,10 +194,7 @@ def _atomic(ctx: Context, s: State, row: Row) -> None:
         memory.scribble(ctx, s, pointer)
         s.env[row[1]] = ctx.terms.symbol("exchange", row[1], s.epoch)
         return
-    if row[3] == "xchg":
-        new = value
-    else:
-        new = binary(ctx, s, row[3], old, value, bits)
+    new = value if row[3] == "xchg" else binary(ctx, s, row[3], old, value, bits)
     memory.store(ctx, s, pointer, new, size)
     s.env[row[1]] = old
 

@@ -138,9 +138,7 @@ def _object(ctx: Context, base: int) -> tuple[str, int] | None:
             return _global(ctx, base, key[1])
         case "join" | "widen":
             place = key[2]
-            return (
-                ctx.flow.names.get(place) if isinstance(place, int) else None
-            )
+            return ctx.flow.names.get(place) if isinstance(place, int) else None
         case "result" | "callee":
             return ctx.flow.names.get(key[2]) or _called(key)
         case "heap":
