@@ -4,7 +4,7 @@ A *function id* is the symbol's name, with `@` and the unit's source when the na
 is not unique (internal functions, or several programs that define the same name).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -40,13 +40,11 @@ class Program:
         self.units = tuple(units)
         self._linker = Linker(self.units, links)
         self._ids = _function_ids(self.units)
-        self.functions = {
-            self._ids[number, name]: ProgramFunction(
-                self._ids[number, name], number, function
-            )
-            for number, unit in enumerate(self.units)
-            for name, function in unit.functions.items()
-        }
+        self.functions: dict[str, ProgramFunction] = {}
+        for (number, name), function_id in self._ids.items():
+            function = self.units[number].functions[name]
+            entry = ProgramFunction(function_id, number, function)
+            self.functions.setdefault(function_id, entry)
         self._addresses = CodeAddresses(self.units)
         self._callees = {name: self._find_callees(name) for name in self.functions}
         self.components = bottom_up_components(self._callees, self.functions)
@@ -135,21 +133,30 @@ class Program:
 
 
 def _function_ids(units: Sequence[Unit]) -> dict[tuple[int, str], str]:
-    """Ids by unit number and name."""
-    definitions = Counter(
-        name
-        for unit in units
-        for name, function in unit.functions.items()
-        if function.linkage is not Linkage.INTERNAL
-    )
+    """Ids by unit number and name; equal inline functions of units share one."""
+    contents: dict[str, dict[bytes, None]] = defaultdict(dict)
+    for number, unit in enumerate(units):
+        for name, function in unit.functions.items():
+            if function.linkage is not Linkage.INTERNAL:
+                contents[name][_content(number, function)] = None
     sources = _unit_names(units)
-    return {
-        (number, name): name
-        if function.linkage is not Linkage.INTERNAL and definitions[name] == 1
-        else f"{name}@{sources[number]}"
-        for number, unit in enumerate(units)
-        for name, function in unit.functions.items()
-    }
+    first: dict[tuple[str, bytes], str] = {}
+    ids = {}
+    for number, unit in enumerate(units):
+        for name, function in unit.functions.items():
+            unique = len(contents[name]) == 1 if name in contents else False
+            is_own = function.linkage is Linkage.INTERNAL or not unique
+            proposal = f"{name}@{sources[number]}" if is_own else name
+            key = name, _content(number, function)
+            ids[number, name] = first.setdefault(key, proposal)
+    return ids
+
+
+def _content(unit: int, function: Function) -> bytes:
+    """The same for definitions that stand for each other, else different."""
+    if function.linkage is Linkage.ONCE:
+        return function.digest()
+    return str(unit).encode()
 
 
 def _unit_names(units: Sequence[Unit]) -> list[str]:
