@@ -67,6 +67,13 @@ def test_a_c_source_is_cpp_for_a_cpp_compiler() -> None:
     assert compiled[0].flags == ("-x", "c++")
 
 
+def test_a_cross_compiler_names_its_target() -> None:
+    compiled, _ = interpret(run("aarch64-linux-gnu-gcc-12 -c a.c"))
+    assert compiled[0].flags == ("--target=aarch64-linux-gnu",)
+    compiled, _ = interpret(run("musl-gcc -c a.c"))
+    assert compiled[0].flags == ()
+
+
 def test_an_archive_has_members() -> None:
     _, linked = interpret(run("ar rcs libx.a a.o b.o"))
     assert linked[0].output == Path("/work/libx.a")

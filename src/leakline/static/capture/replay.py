@@ -30,7 +30,7 @@ MAX_ATTEMPTS = 6
 TIMEOUT_S = 300
 
 _REFUSED_FLAG = re.compile(
-    r"error: (?:unknown argument:?|unsupported (?:option|argument)|unknown target CPU|"
+    r"error: (?:unknown argument:?|unsupported (?:option|argument)|unknown target (?:CPU|triple)|"
     r"invalid value) '(?P<flag>[^']+)'(?: (?:in|to option|for) '(?P<option>[^']+)')?"
 )
 _FIRST_ERROR = re.compile(

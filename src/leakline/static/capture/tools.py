@@ -10,7 +10,7 @@ from leakline.static.capture.flags import Parsed, parse_compiler
 
 # Names of build tools, with cross prefixes and version suffixes.
 COMPILER = re.compile(
-    r"^(?:.+-)?(?:cc|gcc|g\+\+|c\+\+|clang|clang\+\+|c89|c99)(?:-[\d.]+)?$"
+    r"^(?:(?P<target>.+)-)?(?:cc|gcc|g\+\+|c\+\+|clang|clang\+\+|c89|c99)(?:-[\d.]+)?$"
 )
 LAUNCHER = re.compile(r"^(?:ccache|distcc|sccache|icecc)$")
 ARCHIVER = re.compile(r"^(?:.+-)?(?:ar|gcc-ar|llvm-ar)(?:-[\d.]+)?$")
@@ -76,6 +76,8 @@ def _compilation(
     directory: Path, parsed: Parsed, source: str, name: str
 ) -> Compilation:
     flags = list(parsed.flags)
+    if target := _cross_target(name):
+        flags.insert(0, f"--target={target}")
     if "++" in name and "-x" not in flags and source.endswith(".c"):
         flags += ["-x", "c++"]
     if parsed.makes_objects and parsed.output and len(parsed.sources) == 1:
@@ -86,6 +88,13 @@ def _compilation(
         # Compiled and linked in one go: no object remains, the source names it.
         output = _absolute(directory, source)
     return Compilation(directory, source, tuple(flags), output)
+
+
+def _cross_target(name: str) -> str:
+    """The machine that `aarch64-linux-gnu-gcc` compiles for; empty when not named."""
+    match = COMPILER.match(name)
+    target = match["target"] if match else None
+    return target if target and "-" in target else ""
 
 
 def _link(directory: Path, parsed: Parsed, objects: list[Path]) -> list[LinkStep]:
