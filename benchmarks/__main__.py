@@ -82,14 +82,20 @@ def measure(
         for mode in modes:
             if mode.slow and number > 0:
                 continue
-            print(f"\r\033[K{workload.name}: round {number + 1}, {mode.name}", end="")
-            sys.stdout.flush()
+            progress(f"{workload.name}: round {number + 1}, {mode.name}")
             try:
                 costs[mode.name].append(workload.measure(scratch, mode.wrap(scratch)))
             except (FailedError, subprocess.SubprocessError, TimeoutError) as error:
-                print(f"\r\033[K{workload.name} under {mode.name} failed: {error}")
-    print("\r\033[K", end="")
+                progress("")
+                print(f"{workload.name} under {mode.name} failed: {error}")
+    progress("")
     return costs
+
+
+def progress(text: str) -> None:
+    """Show on a terminal what is being measured."""
+    if sys.stdout.isatty():
+        print(f"\r\033[K{text}", end="", flush=True)
 
 
 if __name__ == "__main__":

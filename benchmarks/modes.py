@@ -1,13 +1,13 @@
 """The ways to run a workload: plain, under Leakline, and under each peer."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from leakline.cli.runtime import runtime_library
-
+from leakline.cli.environment import runtime_library
 from leakline.recording.create import create_recording
 
 # LeakSanitizer crashes in programs whose first allocation comes from the loader.
@@ -52,7 +52,7 @@ def leakline(folder: Path) -> Wrapping:
     create_recording(recording)
     return Wrapping(
         environment=(
-            ("LD_PRELOAD", str(runtime_library())),
+            ("LD_PRELOAD", runtime_library(os.environ)),
             ("LEAKLINE_OPTIONS", f"recording={recording}"),
         )
     )

@@ -10,7 +10,8 @@ from typing import Any
 from benchmarks.measure import Command, run
 from benchmarks.modes import LEAKLINE, PLAIN
 from benchmarks.workloads import wrapped
-from leakline.recording.reader import read_records
+from leakline.recording._format import HeapTotalsRecord
+from leakline.recording.reader import open_recording
 
 SOURCE = Path(__file__).parent / "programs/many_blocks.c"
 LEAKLINE_COMMAND = Path(sys.executable).parent / "leakline"
@@ -75,11 +76,12 @@ def _measure_one(program: Path, scratch: Path, live: int, allocations: int) -> G
 
 
 def _mark_s(recording: Path) -> float:
-    return max(
-        record.mark_ns / 1e9
-        for _, record in read_records(recording)
-        if type(record).__name__ == "HeapTotals"
-    )
+    with open_recording(recording) as opened:
+        return max(
+            record.mark_ns / 1e9
+            for _, record in opened.records()
+            if isinstance(record, HeapTotalsRecord)
+        )
 
 
 def render(series: list[Growth]) -> str:

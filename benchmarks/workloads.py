@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.measure import Command, Cost, finish, run, start
+from benchmarks.measure import Command, Cost, Measurement, run
 from benchmarks.modes import Wrapping
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -106,7 +106,7 @@ def quietly(command: list[str]) -> None:
 def redis(folder: Path, wrapping: Wrapping) -> Cost:
     """redis-server under a bounded load from redis-benchmark."""
     port = str(free_port())
-    server = start(
+    server = Measurement(
         wrapped(
             Command(
                 ("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", ""),
@@ -120,7 +120,7 @@ def redis(folder: Path, wrapping: Wrapping) -> Cost:
     load = ["redis-benchmark", "-p", port, "-q", "-n", "30000", "-r", "20000"]
     quietly([*load, "-t", "set,lpush,sadd,hset,lrange_300"])
     quietly(["redis-cli", "-p", port, "shutdown", "nosave"])
-    return finish(server, (0,))
+    return server.finish()
 
 
 NGINX = """
@@ -138,12 +138,12 @@ def nginx(folder: Path, wrapping: Wrapping) -> Cost:
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port))
     folder.chmod(0o755)
     command = ("nginx", "-p", str(folder), "-c", str(folder / "nginx.conf"))
-    server = start(wrapped(Command(command, (), folder), wrapping))
+    server = Measurement(wrapped(Command(command, (), folder), wrapping))
     wait_for_port(port)
     page = f"http://127.0.0.1:{port}/page.html"
     quietly(["ab", "-q", "-n", "30000", "-c", "8", page])
     os.kill(int((folder / "nginx.pid").read_text()), signal.SIGQUIT)
-    return finish(server, (0,))
+    return server.finish()
 
 
 WORKLOADS = (

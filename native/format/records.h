@@ -10,6 +10,7 @@ typedef int64_t i64;
 
 #define LL_FILE_MAGIC 0x656e696c6b61656cULL // "leakline"
 #define LL_CHUNK_MAGIC 0x4b434c4cU          // "LLCK"
+#define LL_STATUS_UNKNOWN UINT32_MAX        // in process_end
 enum { LL_RECORDING_VERSION = 1 };
 
 #define RECORD(name, tag) struct __attribute__((packed)) ll_record_##name {

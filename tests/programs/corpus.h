@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Keeps the compiler from removing an allocation that nobody looks at.
+// Keeps the compiler from removing an allocation that nobody looks at; with a
+// variable's address, from removing what was stored there.
 #define KEEP(pointer) __asm__ volatile("" : : "r"(pointer) : "memory")
 
 // A compiler that inlines a function into main would leave its dead values in main's
-// frame and registers, where they count as references by every conservative rule.
-#define CASE __attribute__((noinline)) static
+// frame and registers, where they count as references by every conservative rule; one
+// that ends it with a jump to malloc would leave no frame of it on the stack; one that
+// merges functions of the same body would leave one name for two verdicts.
+#define CASE __attribute__((noipa, optimize("no-optimize-sibling-calls"))) static
 
 // Overwrites the registers and the dead part of the stack below the caller, as any
 // later work of a real program would.
@@ -21,8 +24,11 @@ __attribute__((noinline, unused)) static void scrub(void) {
         garbage[i] = 0;
     }
     __asm__ volatile("xor %%ebx, %%ebx; xor %%r12d, %%r12d; xor %%r13d, %%r13d;"
-                     "xor %%r14d, %%r14d; xor %%r15d, %%r15d"
+                     "xor %%r14d, %%r14d; xor %%r15d, %%r15d;"
+                     "pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2;"
+                     "pxor %%xmm3, %%xmm3; pxor %%xmm4, %%xmm4; pxor %%xmm5, %%xmm5"
                      :
                      :
-                     : "rbx", "r12", "r13", "r14", "r15", "memory");
+                     : "rbx", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2",
+                       "xmm3", "xmm4", "xmm5", "memory");
 }

@@ -98,6 +98,7 @@ int main(void) {
     self_reference_bad();
     keep_list_ok();
     free_list_ok();
+    KEEP(&kept_list);
     scrub();
     return 0;
 }

@@ -147,6 +147,9 @@ int main() {
     swallow(thrown_past_ok);
     all_deletes_ok();
     too_large_throws_ok();
+    KEEP(&kept_base);
+    KEEP(&kept_array);
+    KEEP(&kept_map);
     scrub();
     return 0;
 }

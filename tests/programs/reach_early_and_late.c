@@ -29,6 +29,7 @@ CASE void destructor_bad(void) {
 CASE void destructor_ok(void) {
     free(from_constructor);
     from_destructor = malloc(85);
+    KEEP(&from_destructor);
 }
 
 __attribute__((constructor)) static void construct(void) {

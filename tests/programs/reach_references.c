@@ -36,6 +36,7 @@ CASE int early_return_bad(int failed) {
 
 CASE void disguised_pointer_bad(void) {
     global_disguised = ~(uintptr_t)malloc(40);
+    KEEP(global_disguised);
 }
 
 CASE void held_by_global_ok(void) {
@@ -60,7 +61,7 @@ CASE void held_by_static_local_ok(void) {
     if (cache == NULL) {
         cache = malloc(33);
     }
-    KEEP(cache);
+    KEEP(&cache);
 }
 
 CASE void freed_ok(void) {
@@ -79,7 +80,7 @@ CASE void live_neighbour_ok(void) {
     for (int i = 0; i < 4; i++) {
         after[i] = malloc(48);
     }
-    KEEP(after[0]);
+    KEEP(after);
 }
 
 int main(int argc, char** argv) {
@@ -97,6 +98,10 @@ int main(int argc, char** argv) {
     freed_ok();
     neighbour_of_live_block_bad();
     live_neighbour_ok();
+    KEEP(&global_start);
+    KEEP(&global_interior);
+    KEEP(&global_past_end);
+    KEEP(&global_table);
     scrub();
     return 0;
 }

@@ -106,7 +106,7 @@ int main(void) {
     run_to_end(ended_thread_local_bad);
     run_to_end(ended_stack_bad);
     joined = run_to_end(returned_to_joiner_ok);
-    KEEP(joined);
+    KEEP(&joined);
     void** blocks = run_to_end(freed_by_another_thread_ok);
     for (int i = 0; i < 1000; i++) {
         free(blocks[i]);

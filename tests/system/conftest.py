@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -25,12 +26,13 @@ class Outcome:
     report: dict[str, Any]
 
     def functions(self, *kinds: str) -> set[str]:
-        """Return the functions on allocation stacks of findings of these kinds."""
+        """Return the words in function names on allocation stacks of these kinds."""
         return {
-            frame["function"].split("(")[0].split("::")[-1]
+            name
             for finding in self.report["findings"]
             if finding["kind"] in kinds
             for frame in finding["allocation"]["frames"]
+            for name in re.findall(r"\w+", frame["function"])
         }
 
 

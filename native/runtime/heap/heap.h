@@ -36,15 +36,25 @@ bool ll_heap_release(void* block);
 // has to move. The block takes the new site.
 bool ll_heap_resize(void* block, size_t size_bytes, ll_site site);
 
+// A new block with the contents of the old one, as far as they fit; frees the old one.
+// NULL when memory ran out; the old one is then left alone.
+void* ll_heap_move(void* block, size_t size_bytes, ll_site site);
+
 // Bytes the program may use; it then counts as the requested size, since the program
 // was told so. 0 for a pointer that is not the start of a block.
 size_t ll_heap_usable_size(void* block);
+
+// True when a live block starts there.
+bool ll_heap_is_block(const void* block);
 
 // Requested size of a live block; 0 if `block` is not the start of one.
 size_t ll_heap_requested_size(const void* block);
 
 // Leaves the block out of every report (and keeps what it leads to).
 bool ll_heap_ignore(const void* block);
+
+// From now on, blocks that the calling thread allocates are ignored (or no longer).
+void ll_heap_ignore_new(bool on);
 
 // Thread life: ll_heap_thread_exit hands the thread's spans to those who need them;
 // the thread may still allocate and free after it.
@@ -54,6 +64,12 @@ void ll_heap_thread_exit(void);
 void ll_heap_fork_prepare(void);
 void ll_heap_fork_parent(void);
 void ll_heap_fork_child(void);
+
+// True when this process has allocated anything since it started or was forked.
+bool ll_heap_allocated_since_fork(void);
+
+// Gives unused pages back to the system; true when there were any.
+bool ll_heap_trim(void);
 
 struct ll_heap_totals {
     uint64_t live_blocks;

@@ -2,8 +2,7 @@
 // known of it, and over all blocks. Meant for a stopped world; takes no lock.
 #pragma once
 #include "heap/heap.h"
-
-struct ll_span;
+#include "heap/span.h"
 
 // One block; valid while the world is stopped.
 struct ll_block {
@@ -11,21 +10,70 @@ struct ll_block {
     uint32_t index; // of the block in its span
 };
 
-// True when `address` lies in the heap's range: one compare of bits 40..55.
-bool ll_is_heap_address(uintptr_t address);
+// True when `address` lies in the part of the heap's range that is in use.
+LL_INLINE bool ll_is_heap_address(uintptr_t address) {
+    return address - ll_range.start < ll_range.used_bytes;
+}
+
+// The place whose bytes include `address`, whether a block lives there or not. Reads
+// the span's header only, none of its words.
+LL_INLINE bool ll_block_locate(uintptr_t address, struct ll_block* block) {
+    uintptr_t offset = address - ll_range.start;
+    if (offset >= ll_range.used_bytes) {
+        return false;
+    }
+    block->span = ll_span_at(offset);
+    block->index = ll_span_index(block->span, address);
+    return block->index < block->span->capacity;
+}
+
+LL_INLINE void ll_block_prefetch(struct ll_block block) {
+    __builtin_prefetch(&block.span->words[block.index], 1);
+}
+
+LL_INLINE bool ll_block_is_live(struct ll_block block) {
+    return (ll_word_get(block.span, block.index) & LL_WORD_LIVE) != 0;
+}
+
+LL_INLINE uintptr_t ll_block_start(struct ll_block block) {
+    return block.span->start + (uintptr_t)block.index * block.span->block_size;
+}
+
+// Requested size of a live block.
+LL_INLINE size_t ll_block_size(struct ll_block block) {
+    return LL_UNLIKELY(block.span->kind == LL_SPAN_LARGE)
+               ? block.span->large_size
+               : (uint16_t)(ll_word_get(block.span, block.index) >> LL_WORD_SIZE_SHIFT);
+}
 
 // The live block that contains `address` (interior and one past the end included).
-bool ll_block_at(uintptr_t address, struct ll_block* block);
+LL_INLINE bool ll_block_at(uintptr_t address, struct ll_block* block) {
+    return ll_block_locate(address, block) && ll_block_is_live(*block) &&
+           address - ll_block_start(*block) <= ll_block_size(*block);
+}
 
-uintptr_t ll_block_start(struct ll_block block);
-size_t ll_block_size(struct ll_block block); // requested
-ll_site ll_block_site(struct ll_block block);
+LL_INLINE ll_site ll_block_site(struct ll_block block) {
+    return (ll_site)ll_word_get(block.span, block.index);
+}
+
+LL_INLINE bool ll_block_is_ignored(struct ll_block block) {
+    return (ll_word_get(block.span, block.index) & LL_WORD_IGNORED) != 0;
+}
+
+// Born in a process that this one was forked from.
 bool ll_block_is_inherited(struct ll_block block);
-bool ll_block_is_ignored(struct ll_block block);
 
 // Two bits per live block for the lens that marks; all 0 when a look begins.
-unsigned ll_block_mark(struct ll_block block);
-void ll_block_set_mark(struct ll_block block, unsigned mark);
+LL_INLINE unsigned ll_block_mark(struct ll_block block) {
+    return (unsigned)(ll_word_get(block.span, block.index) >> LL_WORD_MARK_SHIFT) & 3;
+}
+
+LL_INLINE void ll_block_set_mark(struct ll_block block, unsigned mark) {
+    uint64_t word = ll_word_get(block.span, block.index);
+    word &= ~((uint64_t)3 << LL_WORD_MARK_SHIFT);
+    ll_word_set(block.span, block.index, word | (uint64_t)mark << LL_WORD_MARK_SHIFT);
+}
+
 void ll_heap_clear_marks(void);
 
 // Visits every live block in address order until `visit` returns false.

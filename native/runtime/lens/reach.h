@@ -2,25 +2,21 @@
 // globals, thread-local storage, other writable memory), then sorts every block that no
 // root leads to into lost and indirectly lost, and groups all by allocation stack.
 #pragma once
+#include "lens/roots.h"
 #include "os/world.h"
 
 struct ll_look {
+    uint32_t number;  // of the look: 1, 2 ... per process
     uint32_t trigger; // LL_TRIGGER_*
     uint32_t signal;  // the fatal signal, else 0
+    uint32_t request; // number of the request from outside, else 0
+    uint64_t cpu_ns;  // CPU time of the process until the look
     // The thread that looks, as it was when it entered the runtime.
     struct ll_registers self;
+    const void* vector_registers; // of that thread, when a signal interrupted it
+    size_t vector_size_bytes;
 };
 
 // Marks, classifies and records one snapshot of a stopped world. Returns the number of
 // lost blocks. Uses memory from the system only, about 1 % of the heap's size.
 uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world);
-
-// Memory that counts as a root, and memory that no longer does.
-void ll_roots_add(const void* start, size_t size_bytes);
-void ll_roots_remove(const void* start, size_t size_bytes);
-
-// Stacks of threads, so that the stack of a thread that has ended is no root although
-// libc keeps it mapped for the next thread. An app mapping over the range ends it.
-void ll_roots_thread_stack_begin(uintptr_t start, uintptr_t end);
-void ll_roots_thread_stack_end(uintptr_t start, uintptr_t end);
-void ll_roots_mapped(uintptr_t start, uintptr_t end);

@@ -1,6 +1,7 @@
 // Stops all other threads of the process by a signal, keeps their registers, and lets
 // them go on. No ptrace, since containers forbid it.
 #pragma once
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,16 +29,30 @@ struct ll_world {
     size_t count;
 };
 
+// Takes the stop signal when it is not the world's: a request from outside, or the
+// program's own use of the same signal number. Runs in the signal handler.
+typedef void ll_signal_handler(int signal, siginfo_t* information, void* context);
+
 // Installs the handler for the stop signal. Called once at start.
-bool ll_world_start(int stop_signal);
+bool ll_world_start(int stop_signal, ll_signal_handler* others);
 
 // Stops every other thread, also those being created meanwhile. Returns false when it
-// could not list them. Not reentrant: callers hold the look lock.
+// could not list them; nothing is stopped then. Not reentrant: callers hold the look
+// lock and have all signals blocked.
 bool ll_world_stop(struct ll_world* world);
 
 // Lets the threads go on; system calls that the signal interrupted are restarted, so
 // the program never sees an EINTR because of us.
 void ll_world_resume(struct ll_world* world);
 
-// True in a signal handler's context when the signal is ours (stop or snapshot).
+// True when the signal is the one that stops threads and asks for snapshots.
 bool ll_world_owns_signal(int signal);
+
+// That signal, 0 before ll_world_start.
+int ll_world_signal(void);
+
+// The registers that a signal handler's context holds.
+void ll_registers_interrupted(const void* context, struct ll_registers* registers);
+
+// The vector registers in a signal handler's context: an fxsave or xsave image.
+const void* ll_vector_registers(const void* context, size_t* size_bytes);

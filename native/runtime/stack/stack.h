@@ -32,7 +32,9 @@ bool ll_stack_start(unsigned depth);
 // interrupts a walk walks without the thread's cache.
 uint32_t ll_stack_capture(struct ll_caller caller);
 
-// Thread and process life.
+// Thread and process life. ll_stack_thread_start tells a new thread where its stack
+// lies; without it the thread's first capture reads the list of mappings.
+void ll_stack_thread_start(uintptr_t start, uintptr_t end);
 void ll_stack_thread_exit(void);
 void ll_stack_fork_child(void);
 
@@ -41,18 +43,30 @@ void ll_stack_fork_child(void);
 void ll_stack_modules_changed(void);
 
 // One step outwards with all callee-saved registers, for looks at stopped threads.
-// `caller_cfa` receives the frame's CFA. False at the outermost frame or when the rule
-// is unknown. Slow (reads the unwind tables each time); takes no lock.
-bool ll_unwind_step(struct ll_registers* registers, uintptr_t* caller_cfa);
+// `cfa` is 0 where `pc` is the very instruction that comes next (before the first
+// step); it receives the CFA of the frame that was left, which is the new rsp, or 0
+// again when that was a signal handler's and the caller was interrupted. False at the
+// outermost frame or when the rule is unknown. Registers that are lost on the way
+// become 0. Slow (reads the unwind tables each time); takes no lock; one thread at a
+// time.
+bool ll_unwind_step(struct ll_registers* registers, uintptr_t* cfa);
 
-// One node of the trie, for writing it down.
+// The node of a frame called from `parent`'s (0: the outermost one), made if there is
+// none. For frames that were found by ll_unwind_step.
+uint32_t ll_stack_child(uint32_t parent, uintptr_t pc, uint16_t flags);
+
+// One node of the trie, for writing it down. `pc` is 0 in nodes that stand for frames
+// left out: LL_NODE_folded, and LL_NODE_stopped for LL_STOP_depth. With any other
+// reason LL_NODE_stopped is a flag of the outermost frame that was found.
 struct ll_node {
-    uint32_t parent;
+    uint32_t parent; // 0: none
     uint64_t pc;
     uint32_t module; // id for ll_module_get, 0 if none
     uint16_t flags;  // LL_NODE_*
     uint16_t reason; // LL_STOP_*
 };
+
+// False for ids that are not used: 0, beyond the count, and a few others.
 bool ll_node_get(uint32_t node, struct ll_node* result);
 uint32_t ll_node_count(void); // ids are 1 .. count
 

@@ -1,12 +1,20 @@
 """Command-line parsing in the house manner: mistakes are `UsageError`s."""
 
+from __future__ import annotations
+
 import argparse
 import sys
-from argparse import Namespace
-from collections.abc import Sequence
-from typing import NoReturn
 
 from leakline.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+_HELP_WIDTH = 88
+_LARGEST_EXIT_CODE = 255
 
 
 class Parser(argparse.ArgumentParser):
@@ -14,7 +22,12 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *, prog: str, description: str | None) -> None:
         first_paragraph = (description or "").split("\n\n", maxsplit=1)[0]
-        super().__init__(prog=prog, description=first_paragraph, allow_abbrev=False)
+        super().__init__(
+            prog=prog,
+            description=first_paragraph,
+            allow_abbrev=False,
+            formatter_class=_HelpFormatter,
+        )
         self._after_dashes = ""
 
     def keep_after_dashes(self, name: str) -> None:
@@ -38,6 +51,12 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} ({self.prog} --help lists the options)")
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    def __init__(self, prog: str) -> None:
+        # A given width keeps argparse from loading `shutil` to ask the terminal.
+        super().__init__(prog, width=_HELP_WIDTH)
+
+
 def count(text: str) -> int:
     """A whole number of at least 0, or an error that argparse words."""
     if not text.isascii() or not text.isdigit():
@@ -48,7 +67,7 @@ def count(text: str) -> int:
 def exit_code(text: str) -> int:
     """An exit code, 0 to 255."""
     number = count(text)
-    if number > 255:  # noqa: PLR2004 (the largest exit code there is)
+    if number > _LARGEST_EXIT_CODE:
         raise argparse.ArgumentTypeError(f"{text} is not an exit code (0 to 255)")
     return number
 

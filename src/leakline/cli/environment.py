@@ -1,9 +1,9 @@
 """The environment that makes the loader bring the runtime into a program."""
 
+from __future__ import annotations
+
 import os
 import re
-from collections.abc import Mapping
-from pathlib import Path
 
 from leakline.cli.options import (
     VARIABLE,
@@ -12,6 +12,10 @@ from leakline.cli.options import (
     runtime_options,
 )
 from leakline.errors import ProgramError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PRELOAD = "LD_PRELOAD"
 RUNTIME_OVERRIDE = "LEAKLINE_RUNTIME"
@@ -34,7 +38,7 @@ def watching_environment(
     }
 
 
-def runtime_library(environment: Mapping[str, str]) -> Path:
+def runtime_library(environment: Mapping[str, str]) -> str:
     """The library that is loaded into programs.
 
     Installed, it lies beside this package; in a source tree it is where the build
@@ -44,11 +48,11 @@ def runtime_library(environment: Mapping[str, str]) -> Path:
         ProgramError: There is none, or the loader could not take its path.
     """
     override = environment.get(RUNTIME_OVERRIDE)
-    candidates = [Path(override)] if override else _usual_places()
+    candidates = [override] if override else _usual_places()
     for candidate in candidates:
-        if candidate.is_file():
-            return _loadable(candidate.absolute())
-    looked = ", ".join(map(str, candidates))
+        if os.path.isfile(candidate):
+            return _loadable(os.path.abspath(candidate))
+    looked = ", ".join(candidates)
     raise ProgramError(
         f"the runtime {RUNTIME_NAME} is not installed (looked for {looked}); "
         "install the leakline wheel again, or build it with `make setup`"
@@ -69,24 +73,25 @@ def without_coerced_locale(environment: Mapping[str, str]) -> dict[str, str]:
 def _given_at_start(variable: bytes) -> bool:
     """Whether this process got the variable from whoever started it."""
     try:
-        initial = Path("/proc/self/environ").read_bytes()
+        with open("/proc/self/environ", "rb") as file:
+            initial = file.read()
     except OSError:
         return True
     return any(line.startswith(variable + b"=") for line in initial.split(b"\0"))
 
 
-def _usual_places() -> list[Path]:
-    package = Path(__file__).parent.parent
-    tree = package.parent.parent
+def _usual_places() -> list[str]:
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    tree = os.path.dirname(os.path.dirname(package))
     return [
-        package / "_native" / RUNTIME_NAME,
-        tree / "build" / "dev" / "native" / RUNTIME_NAME,
+        f"{package}/_native/{RUNTIME_NAME}",
+        f"{tree}/build/dev/native/{RUNTIME_NAME}",
     ]
 
 
-def _loadable(path: Path) -> Path:
+def _loadable(path: str) -> str:
     # The loader splits LD_PRELOAD at both and knows no escape.
-    if re.search(r"[\s:]", os.fspath(path)):
+    if re.search(r"[\s:]", path):
         raise ProgramError(
             f"the loader cannot load {path} because its path has a space or a colon; "
             f"copy the file elsewhere and name the copy in {RUNTIME_OVERRIDE}"
@@ -94,10 +99,8 @@ def _loadable(path: Path) -> Path:
     return path
 
 
-def _preload_text(runtime: Path, existing: str) -> str:
+def _preload_text(runtime: str, existing: str) -> str:
     others = [
-        entry
-        for entry in re.split(r"[\s:]+", existing)
-        if entry not in ("", str(runtime))
+        entry for entry in re.split(r"[\s:]+", existing) if entry not in ("", runtime)
     ]
-    return ":".join([str(runtime), *others])
+    return ":".join([runtime, *others])

@@ -4,13 +4,18 @@ The program gets our standard streams, folder, umask and place in the terminal's
 foreground group; every signal meant for it reaches it, and we outlive it to report.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
 
 from leakline.errors import ProgramError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 # Signals that people and supervisors send to end or steer a program.
 _FORWARDED = frozenset(

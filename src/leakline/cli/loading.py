@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leakline.cli import presentation
 from leakline.cli.progress import Progress
-from leakline.dynamic.load import load
+from leakline.dynamic.load import LEAKS, load
 from leakline.triage.selection import select
 from leakline.triage.suppressions import apply_suppressions
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from leakline.model.report import Report
 
 
-def load_recording(path: Path, arguments: Namespace) -> "Report":
-    """Reads, names, suppresses, ranks and selects.
+def load_recording(
+    path: Path, arguments: Namespace, *, pid: int | None = None
+) -> "Report":
+    """Reads, names, suppresses, ranks and selects; of one process if `pid` is given.
 
     Raises:
         RecordingError: The file is not a recording.
@@ -23,7 +25,7 @@ def load_recording(path: Path, arguments: Namespace) -> "Report":
     """
     kinds = presentation.shown_kinds(arguments)
     with Progress() as progress:
-        report = load(path, show=kinds, progress=progress.update)
+        report = load(path, show=kinds | LEAKS, progress=progress.update)
     suppressed = apply_suppressions(
         report, presentation.suppressions_from_files(arguments)
     )

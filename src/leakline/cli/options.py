@@ -5,9 +5,13 @@ backslash. Keys are the runtime's options and, for the person who runs `leakline
 options of a report, which are spelled as on the command line with `_` for `-`.
 """
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
 
 from leakline.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 VARIABLE = "LEAKLINE_OPTIONS"
 

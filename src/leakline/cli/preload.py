@@ -8,7 +8,6 @@ import os
 import pwd
 import shlex
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from leakline.cli import watching
 from leakline.cli.environment import PRELOAD, watching_environment
@@ -23,7 +22,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         "-o",
         dest="recording",
         metavar="FILE",
-        type=Path,
         required=True,
         help="the recording to create; it must not exist yet",
     )
@@ -43,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Creates the recording and prints the lines."""
     watching.check(arguments)
-    recording = arguments.recording.absolute()
+    recording = os.path.abspath(arguments.recording)
     owner = _user_id(arguments.user) if arguments.user else None
     options = watching.runtime_options(arguments, recording)
     environment = watching_environment(os.environ, options)
@@ -62,11 +60,11 @@ def _user_id(name: str) -> int:
         raise UsageError(f"there is no user {name!r}") from None
 
 
-def _give_to(recording: Path, owner: int) -> None:
+def _give_to(recording: str, owner: int) -> None:
     try:
         os.chown(recording, owner, -1, follow_symlinks=False)
     except OSError as error:
-        recording.unlink()
+        os.unlink(recording)
         raise UsageError(
             f"the recording cannot be given to the user: {error.strerror}; "
             "run this command as root or as that user"

@@ -4,17 +4,20 @@ What is heavy is imported when there is something to print: the options are pars
 before a program starts, and that has to be quick.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from argparse import ArgumentParser, Namespace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
 
 from leakline.cli.arguments import count, exit_code
 from leakline.cli.options import VARIABLE, parse_options, report_options
 from leakline.errors import UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any, TextIO
+
     from leakline.model.finding import Kind
     from leakline.model.report import Report
     from leakline.reports.style import Style
@@ -34,7 +37,7 @@ def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
         help="how to write the report (default: text)",
     )
     parser.add_argument(
-        "--report-file", metavar="FILE", type=Path, help="where to write the report"
+        "--report-file", metavar="FILE", help="where to write the report"
     )
     parser.add_argument(
         "--show",
@@ -48,7 +51,6 @@ def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
     parser.add_argument(
         "--suppressions",
         metavar="FILE",
-        type=Path,
         action="append",
         default=[],
         help="hide what FILE names, in Valgrind's or LSan's format; may be repeated",
@@ -88,25 +90,27 @@ def check(arguments: Namespace) -> None:
         suppressions_from_files(arguments)
 
 
-def shown_kinds(arguments: Namespace) -> "frozenset[Kind]":
+def shown_kinds(arguments: Namespace) -> frozenset[Kind]:
     """The kinds of findings that --show names."""
     from leakline.triage.selection import parse_kinds
 
     return parse_kinds(arguments.show)
 
 
-def suppressions_from_files(arguments: Namespace) -> "tuple[Suppression, ...]":
+def suppressions_from_files(arguments: Namespace) -> tuple[Suppression, ...]:
     """What the files named by --suppressions hold."""
+    from pathlib import Path
+
     from leakline.triage.suppression_files import read_suppressions
 
     return tuple(
         suppression
         for path in arguments.suppressions
-        for suppression in read_suppressions(path)
+        for suppression in read_suppressions(Path(path))
     )
 
 
-def show(report: "Report", arguments: Namespace, fallback: TextIO | None) -> bool:
+def show(report: Report, arguments: Namespace, fallback: TextIO | None) -> bool:
     """Writes the report to --report-file or `fallback`; true when it has leaks."""
     from leakline.triage.selection import has_leaks
 
@@ -120,7 +124,9 @@ def show(report: "Report", arguments: Namespace, fallback: TextIO | None) -> boo
     return has_leaks(report)
 
 
-def _render(report: "Report", arguments: Namespace, fallback: TextIO | None) -> str:
+def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> str:
+    from pathlib import Path
+
     from leakline.reports import json_, text
 
     generated = _generated_suppressions(report, arguments)
@@ -130,7 +136,7 @@ def _render(report: "Report", arguments: Namespace, fallback: TextIO | None) -> 
     return text.render(report, style) + (f"\n{generated}" if generated else "")
 
 
-def _generated_suppressions(report: "Report", arguments: Namespace) -> str | None:
+def _generated_suppressions(report: Report, arguments: Namespace) -> str | None:
     if arguments.gen_suppressions is None:
         return None
     from leakline.reports import suppressions
@@ -140,7 +146,9 @@ def _generated_suppressions(report: "Report", arguments: Namespace) -> str | Non
     return suppressions.valgrind(report.findings)
 
 
-def _style(arguments: Namespace, fallback: TextIO | None) -> "Style":
+def _style(arguments: Namespace, fallback: TextIO | None) -> Style:
+    from pathlib import Path
+
     from leakline.reports.style import Style, style_for
 
     if arguments.report_file:
@@ -165,5 +173,5 @@ def _print(text: str, stream: TextIO | None) -> None:
 def _defaults_from(options_text: str) -> dict[str, Any]:
     options: dict[str, Any] = dict(report_options(parse_options(options_text)))
     if "suppressions" in options:
-        options["suppressions"] = [Path(options["suppressions"])]
+        options["suppressions"] = [options["suppressions"]]
     return options

@@ -4,11 +4,11 @@ The exit code is the program's own; 23 (or --error-exitcode) when it succeeded a
 leaked. A program that dies of a signal takes `leakline` with it by the same signal.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from argparse import REMAINDER, ArgumentParser, Namespace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from argparse import REMAINDER
 
 from leakline.cli import presentation, watching
 from leakline.cli.arguments import seconds
@@ -18,7 +18,11 @@ from leakline.cli.launch import Child, die_like, exit_code_of
 from leakline.cli.storage import RecordingPlace
 from leakline.errors import UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
     from leakline.model.report import Report
 
 LEAKS_EXIT_CODE = 23
@@ -31,7 +35,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         "-o",
         dest="recording",
         metavar="FILE",
-        type=Path,
         help="keep the recording in FILE, which must not exist yet",
     )
     parser.add_argument(
@@ -77,12 +80,15 @@ def _command(words: list[str]) -> list[str]:
     return command
 
 
-def _wait(child: Child, every_s: float | None, recording: Path) -> int:
+def _wait(child: Child, every_s: float | None, recording: str) -> int:
     if every_s is None:
         return child.wait()
-    from leakline.cli.snapshots import Periodic
+    from pathlib import Path
 
-    return child.wait(every_s, Periodic(recording).look)
+    from leakline.cli.snapshots import Periodic, follow
+
+    with follow(Path(recording)) as follower:
+        return child.wait(every_s, Periodic(follower).look)
 
 
 def _report(
@@ -90,10 +96,33 @@ def _report(
 ) -> bool:
     """Prints the report; true when it has leaks."""
     from dataclasses import replace
+    from pathlib import Path
 
     from leakline.cli.loading import load_recording
 
-    loaded = load_recording(place.path, arguments)
-    run_ = replace(loaded.run, command=tuple(command), exit_code=exit_code_of(status))
-    report: Report = replace(loaded, run=run_)
+    loaded = load_recording(Path(place.path), arguments)
+    watched_run = replace(
+        loaded.run,
+        command=tuple(command),
+        exit_code=exit_code_of(status),
+        not_seen=(*loaded.run.not_seen, *_about_survivors(place)),
+    )
+    report: Report = replace(loaded, run=watched_run)
     return presentation.show(report, arguments, fallback=sys.stderr)
+
+
+def _about_survivors(place: RecordingPlace) -> Iterator[str]:
+    """Keeps the recording for processes that outlive the program, and says so."""
+    from pathlib import Path
+
+    from leakline.cli.snapshots import still_running
+
+    survivors = still_running(Path(place.path))
+    if survivors:
+        place.keep()
+        numbers = ", ".join(map(str, survivors))
+        yield (
+            f"Still running when this report was made: {numbers}. The recording stays "
+            f"in {place.path}: `leakline snapshot PID` looks at them now, `leakline "
+            "report` after their end."
+        )

@@ -1,12 +1,16 @@
 """Where a run keeps its recording, and how reports are written to files."""
 
+from __future__ import annotations
+
 import os
 import stat
-from collections.abc import Mapping
-from pathlib import Path
 
 from leakline.errors import UsageError
 from leakline.recording.create import create_recording
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _NAME = "recording.leakline"
 
@@ -17,9 +21,9 @@ class RecordingPlace:
     A private folder is removed by `discard`; a file the user named stays.
     """
 
-    def __init__(self, named: Path | None, environment: Mapping[str, str]) -> None:
+    def __init__(self, named: str | None, environment: Mapping[str, str]) -> None:
         self.folder = None if named else _private_folder(environment)
-        self.path = (named or Path(self.folder or ".", _NAME)).absolute()
+        self.path = os.path.abspath(named or f"{self.folder}/{_NAME}")
         try:
             create_recording(self.path)
         except BaseException:
@@ -30,21 +34,22 @@ class RecordingPlace:
         """Removes the recording, unless the user asked for it."""
         if self.folder is None:
             return
-        self.path.unlink(missing_ok=True)
-        self.folder.rmdir()
+        if os.path.lexists(self.path):
+            os.unlink(self.path)
+        os.rmdir(self.folder)
 
     def keep(self) -> None:
         """Lets the recording stay, wherever it is."""
         self.folder = None
 
 
-def write_report_file(path: Path, content: bytes) -> None:
+def write_report_file(path: str, content: bytes) -> None:
     """Writes a report where the user asked, readable by the user only when new.
 
     In a folder that others can write to, a link in place of the file is not followed.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    if _is_shared(path.absolute().parent):
+    if _is_shared(os.path.dirname(os.path.abspath(path))):
         flags |= os.O_NOFOLLOW
     try:
         with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
@@ -55,14 +60,14 @@ def write_report_file(path: Path, content: bytes) -> None:
         ) from None
 
 
-def _private_folder(environment: Mapping[str, str]) -> Path:
+def _private_folder(environment: Mapping[str, str]) -> str:
     """Makes a folder with a name nobody can guess, open to this user only."""
     name = f"leakline-{os.urandom(12).hex()}"
     problem = None
     for base in _bases(environment):
-        folder = base / name
+        folder = f"{os.path.abspath(base)}/{name}"
         try:
-            folder.mkdir(mode=0o700)
+            os.mkdir(folder, mode=0o700)
         except OSError as error:
             problem = error
         else:
@@ -74,13 +79,13 @@ def _private_folder(environment: Mapping[str, str]) -> Path:
     )
 
 
-def _bases(environment: Mapping[str, str]) -> list[Path]:
+def _bases(environment: Mapping[str, str]) -> list[str]:
     named = [environment.get("XDG_STATE_HOME"), environment.get("TMPDIR")]
-    return [Path(base).absolute() for base in (*named, "/tmp", "/var/tmp") if base]  # noqa: S108 (a fresh private folder is made inside)
+    return [base for base in (*named, "/tmp", "/var/tmp") if base]  # noqa: S108 (a fresh private folder is made inside)
 
 
-def _is_shared(folder: Path) -> bool:
+def _is_shared(folder: str) -> bool:
     try:
-        return bool(folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+        return bool(os.stat(folder).st_mode & (stat.S_IWGRP | stat.S_IWOTH))
     except OSError:
         return False

@@ -1,12 +1,14 @@
 """The options that say how a program is watched, shared by `run` and `preload`."""
 
-import os
-from argparse import ArgumentParser, Namespace
-from pathlib import Path
+from __future__ import annotations
 
 from leakline.cli.arguments import count
 from leakline.cli.inspection.lenses import refuse_missing_lenses
 from leakline.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
 
 _DEEPEST = 256  # as options.def says
 
@@ -38,9 +40,9 @@ def check(arguments: Namespace) -> None:
         raise UsageError(f"--depth {arguments.depth} is not between 1 and {_DEEPEST}")
 
 
-def runtime_options(arguments: Namespace, recording: Path) -> dict[str, str]:
+def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
     """The options as the runtime reads them; only what the user chose is named."""
-    options = {"recording": os.fspath(recording), "lens": arguments.lens}
+    options = {"recording": recording, "lens": arguments.lens}
     if arguments.depth is not None:
         options["depth"] = str(arguments.depth)
     if arguments.no_children:

@@ -29,6 +29,7 @@ class NotSeen(IntEnum):
     SIGNALS = 5
     HEAP = 6
     STACKS = 7
+    OPTIONS = 8
 
 
 class Module(IntEnum):
@@ -161,6 +162,8 @@ class SnapshotBeginRecord(NamedTuple):
     trigger: int
     signal: int
     threads: int
+    request: int
+    reserved: int
     realtime_ns: int
     cpu_ns: int
 
@@ -184,6 +187,8 @@ class StackHeldRecord(NamedTuple):
 
     stack: int
     frame: int
+    direct: int
+    set: int
     cfa_offset: int
     blocks: int
     bytes: int
@@ -245,6 +250,12 @@ class SpawnRecord(NamedTuple):
     text: bytes
 
 
+class SuppressionsRecord(NamedTuple):
+    """Record `suppressions`."""
+
+    text: bytes
+
+
 FILE_HEADER = Struct("<QII")
 CHUNK_HEADER = Struct("<IIIIQII")
 RECORD_HEADER = Struct("<II")
@@ -265,6 +276,7 @@ Record = (
     | ExecRecord
     | ExecFailedRecord
     | SpawnRecord
+    | SuppressionsRecord
 )
 
 
@@ -304,7 +316,7 @@ LAYOUTS: dict[int, Layout] = {
     ),
     6: Layout(
         SnapshotBeginRecord,
-        Struct("<IIIIQQ"),
+        Struct("<IIIIIIQQ"),
         has_text=False,
     ),
     7: Layout(
@@ -314,7 +326,7 @@ LAYOUTS: dict[int, Layout] = {
     ),
     8: Layout(
         StackHeldRecord,
-        Struct("<IIqQQQ"),
+        Struct("<IIIIqQQQ"),
         has_text=False,
     ),
     9: Layout(
@@ -350,6 +362,11 @@ LAYOUTS: dict[int, Layout] = {
     15: Layout(
         SpawnRecord,
         Struct("<II"),
+        has_text=True,
+    ),
+    16: Layout(
+        SuppressionsRecord,
+        Struct("<"),
         has_text=True,
     ),
 }

@@ -11,6 +11,7 @@ from leakline.model.finding import Finding, Kind, Loss, PathStep, Staleness
 from leakline.model.report import Coverage, Process, Report, Run
 from leakline.model.stack import Frame, Stack
 from leakline.reports.places import relative_path
+from leakline.reports.summary import count_listed
 
 SCHEMA = "leakline/1"
 
@@ -75,7 +76,7 @@ class _Writer:
             "path": [self.step(step) for step in finding.path] or None,
             "processes": list(finding.processes),
             "notes": list(finding.notes),
-            "advice": finding.advice or None,
+            "advice": finding.advice,
         }
 
     def loss(self, loss: Loss | None) -> dict[str, Any] | None:
@@ -91,27 +92,27 @@ class _Writer:
         return {
             "frames": [self.frame(frame) for frame in stack.frames],
             "folded_at": stack.folded_at,
-            "stopped": stack.stopped or None,
+            "stopped": stack.stopped,
         }
 
     def frame(self, frame: Frame) -> dict[str, Any]:
         return {
-            "function": frame.function or None,
-            "file": relative_path(frame.file, self._folder) or None,
-            "line": frame.line or None,
-            "column": frame.column or None,
-            "module": frame.module or None,
+            "function": frame.function,
+            "file": relative_path(frame.file, self._folder),
+            "line": frame.line,
+            "column": frame.column,
+            "module": frame.module,
             "offset": frame.offset,
             "inlined": frame.inlined,
             "naming": frame.naming.value,
-            "symbol": frame.symbol or None,
+            "symbol": frame.symbol,
         }
 
     def step(self, step: PathStep) -> dict[str, Any]:
         return {
             "file": relative_path(step.file, self._folder),
             "line": step.line,
-            "column": step.column or None,
+            "column": step.column,
             "event": step.event,
         }
 
@@ -153,7 +154,7 @@ def _totals(report: Report) -> dict[str, dict[str, int]]:
         of_kind = [finding for finding in found if finding.kind is kind]
         if of_kind:
             totals[kind.value] = {
-                "findings": len(of_kind),
+                "findings": count_listed(of_kind),
                 "blocks": sum(finding.blocks for finding in of_kind),
                 "bytes": sum(finding.bytes for finding in of_kind),
             }

@@ -1,42 +1,29 @@
 """Where frames lie: paths as people want to read them, and whose code it is."""
 
+import re
 from pathlib import Path
 
 from leakline.model.stack import Frame, Stack
 
 # Code below these folders was installed, not written by the reader of the report.
-_SYSTEM_FOLDERS = ("/usr/", "/lib/", "/lib64/", "/opt/", "/nix/store/")
-_OWN_CODE_FOLDERS = ("/usr/src/", "/usr/local/src/")
+_SYSTEM = re.compile(r"/usr/(?!local/|src/)|/lib(32|64|x32)?/|/nix/store/")
 
-# What runs before and below `main` and thread functions, in every program alike.
-_BELOW_MAIN = frozenset(
-    [
-        "__libc_start_call_main",
-        "__libc_start_main",
-        "__libc_start_main_impl",
-        "__libc_start_main@@GLIBC_2.34",
-        "_start",
-        "start_thread",
-        "clone",
-        "clone3",
-        "__clone3",
-    ]
-)
+# What calls `main` and thread functions, in every program alike.
+_BELOW_MAIN = re.compile(r"__libc_start_(call_)?main.*|start_thread")
+_C_LIBRARY = re.compile(r".*/libc(\.so\.6|-2\.\d+\.so)|.*/libpthread[^/]*")
 
 
 def relative_path(path: str, folder: Path) -> str:
     """The path relative to `folder` if it lies below it, else as it is."""
-    prefix = f"{folder}/"
+    prefix = f"{str(folder).rstrip('/')}/"
     return path.removeprefix(prefix) if len(path) > len(prefix) else path
 
 
 def is_own_code(frame: Frame) -> bool:
     """Whether the frame is in code that the user probably wrote."""
-    if frame.file:
-        if frame.file.startswith(_OWN_CODE_FOLDERS):
-            return True
-        return not frame.file.startswith(_SYSTEM_FOLDERS)
-    return bool(frame.module) and not frame.module.startswith(_SYSTEM_FOLDERS)
+    if not frame.file and not frame.module:
+        return False
+    return not _SYSTEM.match(frame.file) and not _SYSTEM.match(frame.module)
 
 
 def first_own_frame(stack: Stack) -> Frame | None:
@@ -45,11 +32,14 @@ def first_own_frame(stack: Stack) -> Frame | None:
 
 
 def frames_worth_showing(stack: Stack) -> tuple[Frame, ...]:
-    """The frames without the start-up code below `main`; all if nothing were left."""
-    frames = stack.frames
-    if stack.folded_at is not None:
-        return frames
-    count = len(frames)
-    while count > 1 and frames[count - 1].function in _BELOW_MAIN:
-        count -= 1
-    return frames[:count]
+    """The frames without the start-up code that calls `main` or a thread."""
+    for index, frame in enumerate(stack.frames):
+        if index > (stack.folded_at or 0) and _is_below_main(frame):
+            return stack.frames[:index]
+    return stack.frames
+
+
+def _is_below_main(frame: Frame) -> bool:
+    return bool(
+        _BELOW_MAIN.fullmatch(frame.function) and _C_LIBRARY.fullmatch(frame.module)
+    )

@@ -27,5 +27,5 @@ def rounded(number: int) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """A part of a whole in per cent; empty when there is no whole."""
-    return f"{100 * part / whole:.1f} %" if whole else ""
+    """A part of a whole in per cent; the whole is not 0."""
+    return f"{100 * part / whole:.1f} %"

@@ -60,7 +60,7 @@ def _lines_of(path: str) -> tuple[str, ...]:
         content = _read_regular_file(path)
     except (OSError, ValueError):
         return ()
-    return tuple(content.decode(errors="replace").split("\n"))
+    return tuple(content.decode(errors="replace").split("\n")) if content else ()
 
 
 def _read_regular_file(path: str) -> bytes:

@@ -32,8 +32,9 @@ def _totals(report: Report, style: Style) -> Iterator[str]:
     for name, findings, hidden in rows:
         size = sum(finding.bytes for finding in findings)
         blocks = sum(finding.blocks for finding in findings)
-        shown = f"  ({hidden:,} not shown)" if hidden else ""
-        yield f"  {name:<16}{size:>18,}{blocks:>14,}{len(findings):>12,}{shown}"
+        number = f"{count_listed(findings):,}" if count_listed(findings) else "-"
+        remark = "  (not all are shown)" if hidden else ""
+        yield f"  {name:<16}{size:>18,}{blocks:>14,}{number:>12}{remark}"
     yield ""
 
 
@@ -51,6 +52,11 @@ def _rows(report: Report) -> list[tuple[str, list[Finding], int]]:
     return rows
 
 
+def count_listed(findings: Iterable[Finding]) -> int:
+    """How many are findings of their own; one without a stack is only a total."""
+    return sum(1 for finding in findings if finding.allocation.frames)
+
+
 def _checking(report: Report, style: Style) -> Iterator[str]:
     run = report.run
     active = [name for name, state in run.lenses if state is LensState.ACTIVE]
@@ -66,7 +72,7 @@ def _checking(report: Report, style: Style) -> Iterator[str]:
     alive_bytes = sum(process.live_bytes for process in run.processes)
     if alive_blocks:
         blocks = plural(alive_blocks, "block")
-        yield f"Not freed at the end: {bytes_in_words(alive_bytes)} in {blocks}."
+        yield f"Not freed at the last look: {bytes_in_words(alive_bytes)} in {blocks}."
 
 
 def _what_was_seen(report: Report, active: list[str]) -> Iterator[str]:

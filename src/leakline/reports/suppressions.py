@@ -1,5 +1,6 @@
 """Writes suppressions for findings, for Leakline, Valgrind and LeakSanitizer to read."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from leakline.model.finding import Finding, Kind
@@ -57,12 +58,19 @@ def _valgrind_entry(finding: Finding) -> Iterator[str]:
 def _valgrind_frame(frame: Frame) -> str:
     name = frame.symbol or frame.function
     if name:
-        return f"fun:{printable(name)}"
-    return f"obj:{printable(frame.module)}" if frame.module else "obj:*"
+        return f"fun:{_pattern(name, any_one='?')}"
+    return f"obj:{_pattern(frame.module, any_one='?')}" if frame.module else "obj:*"
 
 
 def _lsan_subject(frame: Frame) -> str:
-    return printable(frame.function or frame.module)
+    name = _pattern(frame.function or frame.module, any_one="*")
+    # At the ends these would mean "starts with" and "ends with".
+    return re.sub(r"^\^|\$$", "*", name)
+
+
+def _pattern(name: str, any_one: str) -> str:
+    """The name, with a wildcard for each character that a file should not hold."""
+    return "".join(c if c.isprintable() else any_one for c in name)
 
 
 def _amount(finding: Finding) -> str:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from leakline.model.finding import Confidence, Finding, Kind, Staleness
-from leakline.model.report import Report
+from leakline.model.report import LensState, Report
 from leakline.model.stack import Stack
 from leakline.reports.frames import allocation_lines, place_of, stack_lines
-from leakline.reports.places import first_own_frame
+from leakline.reports.places import first_own_frame, relative_path
 from leakline.reports.printable import printable
 from leakline.reports.quantities import bytes_in_words, plural, share
 from leakline.reports.style import Role, Style
@@ -23,9 +23,9 @@ _KIND_ROLES = {
 def render(report: Report, style: Style) -> str:
     """The whole report; ends with a newline."""
     lines = [*_heading(report, style), ""]
-    totals = _bytes_by_kind(report)
+    leaked = _leaked_bytes(report)
     for number, finding in enumerate(report.findings, start=1):
-        lines += [*_finding(number, finding, report, totals, style), ""]
+        lines += [*_finding(number, finding, report, leaked, style), ""]
     lines += summary_lines(report, style)
     return "\n".join(lines) + "\n"
 
@@ -42,6 +42,8 @@ def _verdict(report: Report, style: Style) -> str:
         for finding in report.findings + report.hidden
         if finding.kind is not Kind.REACHABLE
     ]
+    if not leaks and LensState.ACTIVE not in dict(report.run.lenses).values():
+        return style.paint("nothing was checked", Role.ALARM)
     if not leaks:
         return style.paint("no leaks found", Role.CALM)
     size = sum(finding.bytes for finding in leaks)
@@ -54,30 +56,34 @@ def _finding(
     number: int,
     finding: Finding,
     report: Report,
-    totals: dict[Kind, int],
+    leaked_bytes: int,
     style: Style,
 ) -> Iterator[str]:
-    yield _header(number, finding, totals, style)
+    yield _header(number, finding, leaked_bytes, style)
     yield from allocation_lines(finding.allocation, style, _INDENT)
     yield from _evidence(finding, style)
     yield from _remarks(finding, report, style)
 
 
-def _header(
-    number: int, finding: Finding, totals: dict[Kind, int], style: Style
-) -> str:
+def _header(number: int, finding: Finding, leaked_bytes: int, style: Style) -> str:
     role = _KIND_ROLES.get(finding.kind, Role.ALARM)
     kind = style.paint(finding.kind.value, role)
     sure = "" if finding.confidence is Confidence.EXACT else f" ({_sure(finding)})"
     amount = f"{bytes_in_words(finding.bytes)} in {plural(finding.blocks, 'block')}"
-    part = share(finding.bytes, totals[finding.kind])
-    text = f"#{number:<3} {kind}{sure}  {amount}{', ' if part else ''}{part}"
     if finding.indirect_blocks:
-        text += (
-            f"  + {bytes_in_words(finding.indirect_bytes)} in "
-            f"{plural(finding.indirect_blocks, 'block')} lost with it"
+        amount += (
+            f", and with them {bytes_in_words(finding.indirect_bytes)} in "
+            f"{plural(finding.indirect_blocks, 'block')}"
         )
-    return text
+    return f"#{number:<3} {kind}{sure}  {amount}{_share(finding, leaked_bytes)}"
+
+
+def _share(finding: Finding, leaked_bytes: int) -> str:
+    """What mending this leak would save of all that leaked."""
+    if finding.kind is Kind.REACHABLE or not leaked_bytes:
+        return ""
+    saved = finding.bytes + finding.indirect_bytes
+    return f"  ({share(min(saved, leaked_bytes), leaked_bytes)})"
 
 
 def _sure(finding: Finding) -> str:
@@ -99,8 +105,8 @@ def _evidence(finding: Finding, style: Style) -> Iterator[str]:
     for freed in finding.sibling_frees:
         yield from _section("blocks like these are freed here:", freed, style)
     for step in finding.path:
-        event = printable(step.event)
-        yield f"{_INDENT}{printable(step.file)}:{step.line}: {event}"
+        file = printable(relative_path(step.file, style.folder))
+        yield f"{_INDENT}{file}:{step.line}: {printable(step.event)}"
 
 
 def _section(title: str, stack: Stack, style: Style) -> Iterator[str]:
@@ -143,8 +149,9 @@ def _interval(staleness: Staleness) -> str:
     return f"{lower:.1f} to {upper:.1f} s of CPU time"
 
 
-def _bytes_by_kind(report: Report) -> dict[Kind, int]:
-    totals = dict.fromkeys(Kind, 0)
-    for finding in report.findings + report.hidden:
-        totals[finding.kind] += finding.bytes
-    return totals
+def _leaked_bytes(report: Report) -> int:
+    return sum(
+        finding.bytes
+        for finding in report.findings + report.hidden
+        if finding.kind is not Kind.REACHABLE
+    )

@@ -1,67 +1,108 @@
-"""The few facts of an ELF header that decide whether a program can be watched."""
+"""The few facts of an ELF file that decide whether a program can be watched.
+
+This runs before each watched program starts, so it reads no more than it needs.
+"""
+
+from __future__ import annotations
 
 from struct import Struct, error
-from typing import BinaryIO, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 MAGIC = b"\x7fELF"
 
 _HEADER = Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = Struct("<IIQQQQQQ")
+_DYNAMIC_ENTRY = Struct("<QQ")
 _CLASS_64 = 2
 _LITTLE_ENDIAN = 1
 _MACHINE_X86_64 = 62
-_SEGMENT_DYNAMIC = 2
-_SEGMENT_INTERPRETER = 3
+_LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
+_NEEDED, _STRING_TABLE = 1, 5
 _LONGEST_PATH = 4096
+_LARGEST_DYNAMIC_BYTES = 1 << 20
 
 
-class ElfHeader(NamedTuple):
+class NotElfError(ValueError):
+    """The file is no sound ELF file."""
+
+
+class ElfHeader:
     """What kind of ELF file it is.
 
     Attributes:
-        x86_64: It is 64-bit little-endian x86; the rest is known only then.
         bits: 32 or 64.
-        type: 2 for a program at a fixed address, 3 for one that can lie anywhere.
+        x86_64: It is 64-bit little-endian x86; the rest is known only then.
         interpreter: Path of the loader it asks for; empty for a static program.
-        dynamic: It has a dynamic section (static-pie programs do as well).
+        needed: Names of the libraries it is linked to.
     """
 
-    x86_64: bool
-    bits: int
-    type: int = 0
-    interpreter: str = ""
-    dynamic: bool = False
+    def __init__(self, file: BinaryIO) -> None:
+        start = file.read(_HEADER.size)
+        if not start.startswith(MAGIC) or len(start) < _HEADER.size:
+            raise NotElfError
+        fields = _HEADER.unpack(start)
+        self.bits = 64 if start[4] == _CLASS_64 else 32
+        self.x86_64 = (
+            start[4:6] == bytes([_CLASS_64, _LITTLE_ENDIAN])
+            and fields[2] == _MACHINE_X86_64
+        )
+        self.interpreter = ""
+        self.needed: tuple[str, ...] = ()
+        if self.x86_64:
+            self._read_segments(file, at=fields[5], count=fields[10])
+
+    def _read_segments(self, file: BinaryIO, at: int, count: int) -> None:
+        try:
+            file.seek(at)
+            table = file.read(count * _SEGMENT.size)
+            segments = [_Segment(row) for row in _SEGMENT.iter_unpack(table)]
+            for segment in segments:
+                if segment.kind == _INTERPRETER:
+                    self.interpreter = _text_at(file, segment.offset)
+                elif segment.kind == _DYNAMIC:
+                    self.needed = _needed(file, segment, segments)
+        except (error, OSError, ValueError, OverflowError):
+            raise NotElfError from None
 
 
-def read_elf_header(file: BinaryIO) -> ElfHeader | None:
-    """Reads the header and program headers; None when it is no sound ELF file."""
-    start = file.read(_HEADER.size)
-    if not start.startswith(MAGIC) or len(start) < _HEADER.size:
-        return None
-    bits = 64 if start[4] == _CLASS_64 else 32
-    fields = _HEADER.unpack(start)
-    if bits != 64 or start[5] != _LITTLE_ENDIAN or fields[2] != _MACHINE_X86_64:  # noqa: PLR2004 (bits)
-        return ElfHeader(x86_64=False, bits=bits)
-    try:
-        return _with_segments(file, elf_type=fields[1], at=fields[5], count=fields[10])
-    except (error, OSError, ValueError, OverflowError):
-        return None
+class _Segment:
+    """One program header."""
+
+    __slots__ = ("address", "kind", "offset", "size")
+
+    def __init__(self, row: tuple[int, ...]) -> None:
+        self.kind, _, self.offset, self.address, _, self.size, _, _ = row
 
 
-def _with_segments(file: BinaryIO, elf_type: int, at: int, count: int) -> ElfHeader:
-    file.seek(at)
-    table = file.read(count * _SEGMENT.size)
-    interpreter, dynamic = "", False
-    for segment in _SEGMENT.iter_unpack(table):
-        kind, offset, size = segment[0], segment[2], segment[5]
-        if kind == _SEGMENT_INTERPRETER:
-            file.seek(offset)
-            interpreter = (
-                file.read(min(size, _LONGEST_PATH))
-                .rstrip(b"\0")
-                .decode(errors="backslashreplace")
-            )
-        dynamic = dynamic or kind == _SEGMENT_DYNAMIC
-    return ElfHeader(
-        x86_64=True, bits=64, type=elf_type, interpreter=interpreter, dynamic=dynamic
+def _needed(
+    file: BinaryIO, dynamic: _Segment, segments: list[_Segment]
+) -> tuple[str, ...]:
+    """The names in the dynamic section, whose string table is found by address."""
+    file.seek(dynamic.offset)
+    count = min(dynamic.size, _LARGEST_DYNAMIC_BYTES) // _DYNAMIC_ENTRY.size
+    entries = list(_DYNAMIC_ENTRY.iter_unpack(file.read(count * _DYNAMIC_ENTRY.size)))
+    strings = next((value for tag, value in entries if tag == _STRING_TABLE), 0)
+    place = _offset_of(strings, segments)
+    if not place:
+        return ()
+    return tuple(
+        _text_at(file, place + value) for tag, value in entries if tag == _NEEDED
     )
+
+
+def _offset_of(address: int, segments: list[_Segment]) -> int:
+    """Where in the file the bytes of an address are; 0 when they are not in it."""
+    for segment in segments:
+        offset = address - segment.address
+        if segment.kind == _LOAD and 0 <= offset < segment.size:
+            return segment.offset + offset
+    return 0
+
+
+def _text_at(file: BinaryIO, offset: int) -> str:
+    file.seek(offset)
+    text = file.read(_LONGEST_PATH).partition(b"\0")[0]
+    return text.decode(errors="backslashreplace")

@@ -1,16 +1,21 @@
 """Finds the program a user names and refuses, in a sentence, what cannot be watched."""
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from pathlib import Path
 
-from leakline.cli.inspection.elf_header import MAGIC, ElfHeader, read_elf_header
+from leakline.cli.inspection.elf_header import MAGIC, ElfHeader, NotElfError
 from leakline.errors import ProgramError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 GLIBC_LOADER = "ld-linux-x86-64.so.2"
 
+_SANITIZERS = ("libasan.so", "libhwasan.so", "liblsan.so", "libtsan.so")
 _SHEBANG_LONGEST = 256
 _INTERPRETERS_DEEPEST = 4
 
@@ -26,7 +31,7 @@ def find_program(name: str, search_path: str | None) -> str:
     candidates = [name] if "/" in name else list(_on_path(name, search_path))
     refused = ""
     for candidate in candidates:
-        if Path(candidate).is_dir():
+        if os.path.isdir(candidate):
             refused = refused or f"{candidate} is a folder, not a program"
         elif os.access(candidate, os.X_OK):
             return candidate
@@ -57,19 +62,20 @@ def why_unwatchable(path: str) -> str:
             "changes to, or watch a copy without those rights"
         )
     try:
-        with Path(path).open("rb") as file:
-            header = read_elf_header(file)
+        with open(path, "rb") as file:
+            return _why_not_this_header(ElfHeader(file))
+    except NotElfError:
+        return f"is not an ELF program (no sound {MAGIC[1:].decode()} header)"
     except PermissionError:
         return ""
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return _why_not_this_header(header)
 
 
 def interpreter_of_script(path: str) -> str | None:
     """The interpreter that a `#!` line names, or None when there is no such line."""
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb") as file:
             start = file.read(_SHEBANG_LONGEST)
     except OSError:
         return None
@@ -87,7 +93,7 @@ def _on_path(name: str, search_path: str | None) -> Iterator[str]:
 
 def _why_not_executable(path: str) -> str:
     try:
-        Path(path).stat()
+        os.stat(path)
     except OSError as error:
         return f"{path}: {os.strerror(error.errno or errno.EIO)}"
     return f"{path} may not be executed: permission denied (chmod +x allows it)"
@@ -109,9 +115,7 @@ def _interpreter_chain(path: str) -> Iterator[tuple[str, str]]:
     raise ProgramError(f"{script}: too many interpreters lead to each other")
 
 
-def _why_not_this_header(header: ElfHeader | None) -> str:
-    if header is None:
-        return f"is not an ELF program (no sound {MAGIC[1:].decode()} header)"
+def _why_not_this_header(header: ElfHeader) -> str:
     if not header.x86_64:
         kind = "a 32-bit program" if header.bits == 32 else "for another processor"  # noqa: PLR2004 (bits)
         return f"is {kind}: only 64-bit x86 programs can be watched"
@@ -120,18 +124,28 @@ def _why_not_this_header(header: ElfHeader | None) -> str:
             "is statically linked: no loader brings the runtime into it; link it "
             "dynamically to watch it"
         )
-    if Path(header.interpreter).name != GLIBC_LOADER:
+    if os.path.basename(header.interpreter) != GLIBC_LOADER:
         return (
             f"is started by {header.interpreter}: only programs of the GNU C library "
             f"({GLIBC_LOADER}) can be watched"
         )
-    if not Path(header.interpreter).exists():
+    if not os.path.exists(header.interpreter):
         return f"needs the loader {header.interpreter}, which is not there"
+    return _why_not_these_libraries(header.needed)
+
+
+def _why_not_these_libraries(needed: tuple[str, ...]) -> str:
+    for library in needed:
+        if library.startswith(_SANITIZERS):
+            return (
+                f"is built with a sanitizer ({library}), which has an allocator of its "
+                "own and insists on being loaded first; build it without to watch it"
+            )
     return ""
 
 
 def _changes_privileges(path: str) -> bool:
-    status = Path(path).stat()
+    status = os.stat(path)
     mode = status.st_mode
     if mode & stat.S_ISUID and status.st_uid != os.geteuid():
         return True

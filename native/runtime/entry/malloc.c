@@ -1,0 +1,134 @@
+// The C allocation functions, with glibc's results and errno in every case. A pointer
+// to free that is no block of ours (or no longer one) is left alone.
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "entry/site.h"
+#include "os/memory.h"
+#include "process/process.h"
+
+bool ll_entry_is_started;
+
+// malloc may be called again from here; ll_process_start then returns at once.
+LL_COLD void ll_entry_start(void) {
+    int saved_errno = errno;
+    ll_process_start();
+    ll_entry_is_started = true;
+    errno = saved_errno;
+}
+
+static LL_COLD void* out_of_memory(void) {
+    errno = ENOMEM;
+    return NULL;
+}
+
+LL_INLINE void* or_enomem(void* block) {
+    return LL_LIKELY(block != NULL) ? block : out_of_memory();
+}
+
+LL_EXPORT void* malloc(size_t size) {
+    return or_enomem(ll_heap_allocate(size, LL_SITE()));
+}
+
+LL_EXPORT void free(void* block) {
+    if (LL_LIKELY(block != NULL)) {
+        ll_heap_release(block);
+    }
+}
+
+LL_EXPORT void cfree(void* block);
+LL_EXPORT void cfree(void* block) {
+    free(block);
+}
+
+LL_EXPORT void* calloc(size_t count, size_t size) {
+    size_t total;
+    if (LL_UNLIKELY(__builtin_mul_overflow(count, size, &total))) {
+        return out_of_memory();
+    }
+    return or_enomem(ll_heap_allocate_zeroed(total, LL_SITE()));
+}
+
+LL_INLINE void* reallocate(void* block, size_t size, ll_site site) {
+    if (block == NULL) {
+        return or_enomem(ll_heap_allocate(size, site));
+    }
+    if (size == 0) {
+        ll_heap_release(block);
+        return NULL;
+    }
+    if (ll_heap_resize(block, size, site)) {
+        return block;
+    }
+    return ll_heap_is_block(block) ? or_enomem(ll_heap_move(block, size, site))
+                                   : out_of_memory();
+}
+
+LL_EXPORT void* realloc(void* block, size_t size) {
+    return reallocate(block, size, LL_SITE());
+}
+
+LL_EXPORT void* reallocarray(void* block, size_t count, size_t size) {
+    size_t total;
+    if (LL_UNLIKELY(__builtin_mul_overflow(count, size, &total))) {
+        return out_of_memory();
+    }
+    return reallocate(block, total, LL_SITE());
+}
+
+static bool is_power_of_two(size_t number) {
+    return number != 0 && (number & (number - 1)) == 0;
+}
+
+// As glibc does: other alignments become the next power of two.
+static void* allocate_aligned(size_t alignment, size_t size, ll_site site) {
+    if (alignment > SIZE_MAX / 2 + 1) {
+        errno = EINVAL;
+        return NULL;
+    }
+    size_t rounded = 16;
+    while (rounded < alignment) {
+        rounded *= 2;
+    }
+    return or_enomem(ll_heap_allocate_aligned(size, rounded, site));
+}
+
+LL_EXPORT void* memalign(size_t alignment, size_t size);
+LL_EXPORT void* memalign(size_t alignment, size_t size) {
+    return allocate_aligned(alignment, size, LL_SITE());
+}
+
+LL_EXPORT void* aligned_alloc(size_t alignment, size_t size) {
+    return allocate_aligned(alignment, size, LL_SITE());
+}
+
+LL_EXPORT int posix_memalign(void** result, size_t alignment, size_t size) {
+    if (alignment % sizeof(void*) != 0 || !is_power_of_two(alignment)) {
+        return EINVAL;
+    }
+    void* block = ll_heap_allocate_aligned(size, alignment, LL_SITE());
+    if (block == NULL) {
+        return ENOMEM;
+    }
+    *result = block;
+    return 0;
+}
+
+LL_EXPORT void* valloc(size_t size) {
+    return allocate_aligned(LL_PAGE_SIZE, size, LL_SITE());
+}
+
+LL_EXPORT void* pvalloc(size_t size);
+LL_EXPORT void* pvalloc(size_t size) {
+    size_t pages = (size + LL_PAGE_SIZE - 1) & ~(size_t)(LL_PAGE_SIZE - 1);
+    if (pages < size) {
+        return out_of_memory();
+    }
+    return allocate_aligned(LL_PAGE_SIZE, pages, LL_SITE());
+}
+
+LL_EXPORT size_t malloc_usable_size(void* block);
+LL_EXPORT size_t malloc_usable_size(void* block) {
+    return ll_heap_usable_size(block);
+}

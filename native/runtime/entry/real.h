@@ -1,0 +1,62 @@
+// The functions of libc behind the names that we define. Looked up once at start, since
+// dlsym is not safe in a signal handler.
+#pragma once
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/types.h>
+#include <threads.h>
+#include <time.h>
+
+// REAL(result, name, parameters)
+#define LL_REAL_FUNCTIONS                                                              \
+    REAL(pid_t, fork, (void))                                                          \
+    REAL(int, execve, (const char*, char* const[], char* const[]))                     \
+    REAL(int, execvpe, (const char*, char* const[], char* const[]))                    \
+    REAL(int, fexecve, (int, char* const[], char* const[]))                            \
+    REAL(int, execveat, (int, const char*, char* const[], char* const[], int))         \
+    REAL(int, posix_spawn,                                                             \
+         (pid_t*, const char*, const posix_spawn_file_actions_t*,                      \
+          const posix_spawnattr_t*, char* const[], char* const[]))                     \
+    REAL(int, posix_spawnp,                                                            \
+         (pid_t*, const char*, const posix_spawn_file_actions_t*,                      \
+          const posix_spawnattr_t*, char* const[], char* const[]))                     \
+    REAL(int, pthread_create,                                                          \
+         (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))                 \
+    REAL(int, thrd_create, (thrd_t*, thrd_start_t, void*))                             \
+    REAL(int, sigwait, (const sigset_t*, int*))                                        \
+    REAL(int, sigwaitinfo, (const sigset_t*, siginfo_t*))                              \
+    REAL(int, sigtimedwait, (const sigset_t*, siginfo_t*, const struct timespec*))     \
+    REAL(int, sigsuspend, (const sigset_t*))                                           \
+    REAL(int, ppoll,                                                                   \
+         (struct pollfd*, nfds_t, const struct timespec*, const sigset_t*))            \
+    REAL(int, pselect,                                                                 \
+         (int, fd_set*, fd_set*, fd_set*, const struct timespec*, const sigset_t*))    \
+    REAL(int, epoll_pwait, (int, struct epoll_event*, int, int, const sigset_t*))      \
+    REAL(int, epoll_pwait2,                                                            \
+         (int, struct epoll_event*, int, const struct timespec*, const sigset_t*))     \
+    REAL(int, signalfd, (int, const sigset_t*, int))                                   \
+    REAL(int, setuid, (uid_t))                                                         \
+    REAL(int, setreuid, (uid_t, uid_t))                                                \
+    REAL(int, setresuid, (uid_t, uid_t, uid_t))                                        \
+    REAL(int, seteuid, (uid_t))                                                        \
+    REAL(int, setgid, (gid_t))                                                         \
+    REAL(int, setregid, (gid_t, gid_t))                                                \
+    REAL(int, setresgid, (gid_t, gid_t, gid_t))                                        \
+    REAL(int, setegid, (gid_t))                                                        \
+    REAL(int, chroot, (const char*))                                                   \
+    REAL(int, dlclose, (void*))
+
+struct ll_real {
+#define REAL(result, name, parameters) result(*name) parameters;
+    LL_REAL_FUNCTIONS
+#undef REAL
+};
+
+// Looks them all up at the first call. A function that this libc lacks is NULL; the
+// program cannot have called it by name then.
+const struct ll_real* ll_real(void);

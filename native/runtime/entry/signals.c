@@ -1,0 +1,251 @@
+// Signals whose default action ends the process get a handler that looks at the heap
+// first and then lets the default action happen. The program does not see it: where it
+// asks, the action is the default, and what it sets replaces ours.
+#include "entry/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "base/attributes.h"
+#include "entry/last_look.h"
+#include "entry/signal_sets.h"
+#include "format/records.h"
+#include "os/syscall.h"
+#include "process/process.h"
+
+// libc's own name for sigaction, which we do not replace.
+int __sigaction(int signal, const struct sigaction* action, struct sigaction* old);
+
+static const uint8_t guarded_signals[] = {
+    SIGHUP,  SIGINT,    SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,    SIGFPE,
+    SIGUSR1, SIGSEGV,   SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGSTKFLT, SIGXCPU,
+    SIGXFSZ, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR,  SIGSYS,
+};
+
+enum { GUARDED_COUNT = sizeof guarded_signals, FIRST_REALTIME_SIGNAL = 32 };
+
+static bool guarding;
+
+// libc sets this flag in every action that a program sets, and shows it when asked.
+enum { RESTORER_FLAG = 0x04000000 };
+
+// What the program asked for when it set the default action, to be told when it asks.
+static struct sigaction seen_defaults[FIRST_REALTIME_SIGNAL];
+
+// The program's own action for the signal that we use to stop threads.
+static struct sigaction stop_signal_action;
+
+static bool is_guarded(int signal) {
+    if (!guarding) {
+        return false;
+    }
+    for (int i = 0; i < GUARDED_COUNT; i++) {
+        if (guarded_signals[i] == signal) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Lets the default action of the signal happen as soon as the handler returns, with the
+// sender and the registers as they were, so that wait status and core dump are the
+// same.
+static void die_by(int signal, siginfo_t* information, ucontext_t* context) {
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    long pid = ll_syscall(SYS_getpid);
+    long tid = ll_syscall(SYS_gettid);
+    __sigaction(signal, &action, NULL);
+    if (ll_syscall(SYS_rt_tgsigqueueinfo, pid, tid, signal, information) != 0) {
+        ll_syscall(SYS_tgkill, pid, tid, signal);
+    }
+    // sigsuspend and its like had the signal unblocked only while they waited.
+    context->uc_sigmask.__val[0] &= ~(1UL << (signal - 1));
+}
+
+static void on_fatal_signal(int signal, siginfo_t* information, void* context) {
+    struct ll_occasion occasion =
+        ll_occasion_interrupted(LL_TRIGGER_signal, (uint32_t)signal, context);
+    ll_last_look(&occasion);
+    die_by(signal, information, context);
+}
+
+static struct sigaction guard_action(void) {
+    struct sigaction guard = {.sa_sigaction = on_fatal_signal,
+                              .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigset_t all;
+    memset(&all, 0xff, sizeof all);
+    ll_signal_set_for_kernel(&all, &guard.sa_mask);
+    return guard;
+}
+
+static bool is_default(const struct sigaction* action) {
+    return action->sa_handler == SIG_DFL;
+}
+
+static bool is_guard(const struct sigaction* action) {
+    return (action->sa_flags & SA_SIGINFO) != 0 &&
+           action->sa_sigaction == on_fatal_signal;
+}
+
+static int change_stop_signal(const struct sigaction* wanted, struct sigaction* old) {
+    struct sigaction previous = stop_signal_action;
+    if (wanted != NULL) {
+        stop_signal_action = *wanted;
+        stop_signal_action.sa_flags |= RESTORER_FLAG;
+    }
+    if (old != NULL) {
+        *old = previous;
+    }
+    return 0;
+}
+
+static int change_action(int signal, const struct sigaction* wanted,
+                         struct sigaction* old) {
+    struct sigaction changed;
+    struct sigaction previous;
+    if (ll_world_owns_signal(signal)) {
+        return change_stop_signal(wanted, old);
+    }
+    bool guarded = is_guarded(signal);
+    if (wanted != NULL && guarded && is_default(wanted)) {
+        changed = guard_action();
+    } else if (wanted != NULL) {
+        changed = *wanted;
+        ll_signal_set_for_kernel(&wanted->sa_mask, &changed.sa_mask);
+    }
+    int result = __sigaction(signal, wanted == NULL ? NULL : &changed, &previous);
+    if (result != 0) {
+        return result;
+    }
+    if (guarded && is_guard(&previous)) {
+        previous = seen_defaults[signal];
+    }
+    if (wanted != NULL && guarded && is_default(wanted)) {
+        seen_defaults[signal] = *wanted;
+        seen_defaults[signal].sa_flags |= RESTORER_FLAG;
+    }
+    if (old != NULL) {
+        *old = previous;
+    }
+    return 0;
+}
+
+static void on_foreign_signal(int signal, siginfo_t* information, void* context) {
+    struct sigaction action = stop_signal_action;
+    if (is_default(&action)) {
+        on_fatal_signal(signal, information, context);
+    } else if ((action.sa_flags & SA_SIGINFO) != 0) {
+        action.sa_sigaction(signal, information, context);
+    } else if (action.sa_handler != SIG_IGN) {
+        action.sa_handler(signal);
+    }
+}
+
+void ll_signals_start(void) {
+    // The first process of a container is not killed by default actions.
+    guarding = ll_syscall(SYS_getpid) != 1;
+    ll_process_on_foreign_signal(on_foreign_signal);
+    for (int i = 0; guarding && i < GUARDED_COUNT; i++) {
+        struct sigaction guard = guard_action();
+        struct sigaction inherited;
+        if (__sigaction(guarded_signals[i], NULL, &inherited) == 0 &&
+            is_default(&inherited)) {
+            __sigaction(guarded_signals[i], &guard, NULL);
+        }
+    }
+}
+
+LL_EXPORT int sigaction(int signal, const struct sigaction* action,
+                        struct sigaction* old) {
+    return change_action(signal, action, old);
+}
+
+// Signals that siginterrupt asked to interrupt system calls, as signal() heeds them.
+static sigset_t interrupting;
+
+static sighandler_t set_handler(int signal, sighandler_t handler, int flags,
+                                bool masks_itself) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    struct sigaction old;
+    if (handler == SIG_ERR || signal < 1 || signal >= NSIG) {
+        errno = EINVAL;
+        return SIG_ERR;
+    }
+    if (masks_itself) {
+        sigaddset(&action.sa_mask, signal);
+    }
+    return change_action(signal, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+
+static sighandler_t set_bsd_handler(int signal, sighandler_t handler) {
+    bool interrupts = signal > 0 && sigismember(&interrupting, signal) == 1;
+    return set_handler(signal, handler, interrupts ? 0 : SA_RESTART, true);
+}
+
+static sighandler_t set_sysv_handler(int signal, sighandler_t handler) {
+    return set_handler(signal, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
+}
+
+#define SIGNAL_FUNCTION(name, set)                                                     \
+    LL_EXPORT sighandler_t name(int number, sighandler_t handler);                     \
+    sighandler_t name(int number, sighandler_t handler) {                              \
+        return set(number, handler);                                                   \
+    }
+SIGNAL_FUNCTION(signal, set_bsd_handler)
+SIGNAL_FUNCTION(bsd_signal, set_bsd_handler)
+SIGNAL_FUNCTION(ssignal, set_bsd_handler)
+SIGNAL_FUNCTION(sysv_signal, set_sysv_handler)
+SIGNAL_FUNCTION(__sysv_signal, set_sysv_handler)
+
+LL_EXPORT int siginterrupt(int signal, int interrupts) {
+    struct sigaction action;
+    if (change_action(signal, NULL, &action) != 0) {
+        return -1;
+    }
+    if (interrupts != 0) {
+        sigaddset(&interrupting, signal);
+        action.sa_flags &= ~SA_RESTART;
+    } else {
+        sigdelset(&interrupting, signal);
+        action.sa_flags |= SA_RESTART;
+    }
+    return change_action(signal, &action, NULL);
+}
+
+LL_EXPORT int sigignore(int signal) {
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    return change_action(signal, &action, NULL);
+}
+
+static bool change_mask(int how, int signal, bool* was_blocked) {
+    sigset_t set;
+    sigset_t old;
+    sigemptyset(&set);
+    if (sigaddset(&set, signal) != 0 || sigprocmask(how, &set, &old) != 0) {
+        return false;
+    }
+    *was_blocked = sigismember(&old, signal) == 1;
+    return true;
+}
+
+LL_EXPORT sighandler_t sigset(int signal, sighandler_t handler) {
+    struct sigaction action = {.sa_handler = handler};
+    struct sigaction old;
+    bool was_blocked;
+    if (handler == SIG_HOLD) {
+        if (!change_mask(SIG_BLOCK, signal, &was_blocked) ||
+            change_action(signal, NULL, &old) != 0) {
+            return SIG_ERR;
+        }
+        return was_blocked ? SIG_HOLD : old.sa_handler;
+    }
+    if (change_action(signal, &action, &old) != 0 ||
+        !change_mask(SIG_UNBLOCK, signal, &was_blocked)) {
+        return SIG_ERR;
+    }
+    return was_blocked ? SIG_HOLD : old.sa_handler;
+}

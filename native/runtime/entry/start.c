@@ -1,0 +1,62 @@
+// Where the loader starts us, before every other constructor, and where exit ends:
+// handlers registered first run last, after all destructors of the program and its
+// libraries.
+#include "entry/start.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/attributes.h"
+#include "base/options.h"
+#include "entry/fork.h"
+#include "entry/last_look.h"
+#include "entry/real.h"
+#include "entry/signals.h"
+#include "entry/threads.h"
+#include "format/records.h"
+#include "process/process.h"
+
+int __cxa_at_quick_exit(void (*function)(void*), void* dso);
+
+static void at_exit(int status, void* unused) {
+    (void)unused;
+    struct ll_occasion here =
+        LL_OCCASION_HERE(LL_TRIGGER_exit, (uint32_t)status & 0xff);
+    ll_last_look(&here);
+}
+
+static void at_quick_exit_last(void* unused) {
+    (void)unused;
+    struct ll_occasion here =
+        LL_OCCASION_HERE(LL_TRIGGER_quick_exit, LL_STATUS_UNKNOWN);
+    ll_last_look(&here);
+}
+
+// A program may carry or preload its own malloc; then ours serves only what is called
+// by other names.
+static void note_other_allocator(void) {
+    if (dlsym(RTLD_DEFAULT, "malloc") != (void*)malloc) {
+        ll_process_note_not_seen(LL_NOT_SEEN_allocator, 0,
+                                 "another allocator than Leakline's serves malloc");
+    }
+}
+
+__attribute__((constructor)) static void start(int count, char** arguments,
+                                               char** environment) {
+    (void)count;
+    (void)arguments;
+    ll_process_start();
+    ll_real();
+    ll_threads_start();
+    ll_fork_start();
+    if (!ll_options.children) {
+        ll_environment_leave(environment);
+    }
+    if (ll_process_is_watched()) {
+        on_exit(at_exit, NULL);
+        __cxa_at_quick_exit(at_quick_exit_last, NULL);
+        ll_signals_start();
+        note_other_allocator();
+    }
+}

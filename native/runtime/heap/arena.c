@@ -1,0 +1,42 @@
+// Growth of the heap's own tables.
+#include "heap/arena.h"
+
+#include "heap/classes.h"
+#include "os/memory.h"
+
+bool ll_arena_start(struct ll_arena* arena, size_t limit_bytes) {
+    arena->start = ll_memory_reserve(NULL, limit_bytes);
+    arena->limit_bytes = limit_bytes;
+    return arena->start != NULL;
+}
+
+static bool commit(struct ll_arena* arena, size_t step_bytes) {
+    if (step_bytes > arena->limit_bytes - arena->committed_bytes ||
+        !ll_memory_commit(arena->start + arena->committed_bytes, step_bytes)) {
+        return false;
+    }
+    arena->committed_bytes += step_bytes;
+    return true;
+}
+
+void* ll_arena_take(struct ll_arena* arena, size_t size_bytes) {
+    size_t free_bytes = arena->committed_bytes - arena->used_bytes;
+    if (size_bytes > free_bytes) {
+        size_t missing = size_bytes - free_bytes;
+        if (!commit(arena, ll_arena_step(arena->committed_bytes, missing)) &&
+            !commit(arena, ll_arena_step(0, missing))) {
+            return NULL;
+        }
+    }
+    void* result = arena->start + arena->used_bytes;
+    arena->used_bytes += size_bytes;
+    return result;
+}
+
+size_t ll_arena_step(size_t size_bytes, size_t needed_bytes) {
+    enum { STEP_MAX = 64 << 20 };
+    size_t step = size_bytes / 8;
+    step = step > STEP_MAX ? STEP_MAX : step;
+    step = step > needed_bytes ? step : needed_bytes;
+    return (step + LL_UNIT_SIZE - 1) & ~(size_t)(LL_UNIT_SIZE - 1);
+}

@@ -1,0 +1,147 @@
+// A header of a small span keeps the words of its class for good, so headers out of use
+// wait in one list per class.
+#include "heap/headers.h"
+
+#include <string.h>
+
+#include "heap/arena.h"
+#include "os/memory.h"
+
+enum { LIST_BARE = LL_CLASS_COUNT, LIST_COUNT };
+
+static struct ll_arena header_arena;
+static struct ll_arena word_arena;
+static struct ll_span* idle[LIST_COUNT];
+static uint64_t past_allocations;
+
+// Free runs have no block; their one word is never live.
+static uint64_t no_words[2];
+struct ll_span ll_no_span = {
+    .words = no_words, .owner = LL_OWNER_NONE, .unit_count = 1};
+
+bool ll_headers_start(void) {
+    return ll_arena_start(&header_arena, (size_t)4 << 30) &&
+           ll_arena_start(&word_arena, (size_t)256 << 30);
+}
+
+static size_t words_bytes(unsigned class) {
+    size_t size = (ll_classes[class].capacity + 1) * sizeof(uint64_t);
+    return (size + 63) & ~(size_t)63;
+}
+
+static struct ll_span* take_idle(unsigned list) {
+    struct ll_span* span = idle[list];
+    if (span != NULL) {
+        idle[list] = span->next;
+        span->next = NULL;
+    }
+    return span;
+}
+
+static void describe_class(struct ll_span* span, unsigned class) {
+    span->kind = LL_SPAN_SMALL;
+    span->words = span->own_words;
+    span->class = (uint8_t)class;
+    span->capacity = ll_classes[class].capacity;
+    span->block_size = ll_classes[class].block_size;
+    span->unit_count = ll_classes[class].unit_count;
+    span->reciprocal = ll_classes[class].reciprocal;
+    span->head = 0;
+    span->allocated = 0;
+    span->freed = 0;
+    span->list = LL_LIST_NONE;
+}
+
+static void give_idle(struct ll_span* span, unsigned list) {
+    span->next = idle[list];
+    idle[list] = span;
+}
+
+static struct ll_span* make_small(unsigned class) {
+    struct ll_span* span = ll_arena_take(&header_arena, sizeof *span);
+    if (span == NULL) {
+        return NULL;
+    }
+    span->own_words = ll_arena_take(&word_arena, words_bytes(class));
+    if (span->own_words == NULL) {
+        give_idle(span, LIST_BARE);
+        return NULL;
+    }
+    return span;
+}
+
+struct ll_span* ll_header_take_small(unsigned class) {
+    struct ll_span* span = take_idle(class);
+    if (span == NULL) {
+        span = make_small(class);
+    } else if (!span->is_purged) {
+        memset(span->own_words, 0, words_bytes(class));
+    }
+    if (span != NULL) {
+        describe_class(span, class);
+    }
+    return span;
+}
+
+// When memory has run out: a header of some class, until it is given back.
+static struct ll_span* take_any_idle(void) {
+    struct ll_span* span = NULL;
+    for (unsigned class = 0; class < LL_CLASS_COUNT && span == NULL; class++) {
+        span = take_idle(class);
+    }
+    return span;
+}
+
+struct ll_span* ll_header_take_bare(void) {
+    struct ll_span* span = take_idle(LIST_BARE);
+    if (span == NULL) {
+        span = ll_arena_take(&header_arena, sizeof *span);
+    }
+    if (span == NULL) {
+        span = take_any_idle();
+    }
+    if (span != NULL) {
+        span->words = no_words;
+        __atomic_store_n(&span->owner, LL_OWNER_NONE, __ATOMIC_RELAXED);
+    }
+    return span;
+}
+
+void ll_header_give(struct ll_span* span) {
+    unsigned list = span->own_words != NULL ? span->class : (unsigned)LIST_BARE;
+    past_allocations += span->allocated;
+    span->allocated = 0;
+    span->freed = 0;
+    span->capacity = 0;
+    span->kind = LL_SPAN_NONE;
+    span->is_purged = false;
+    span->previous = NULL;
+    give_idle(span, list);
+}
+
+static void purge_words(struct ll_span* span, unsigned class) {
+    uintptr_t start = (uintptr_t)span->own_words;
+    uintptr_t end = start + words_bytes(class);
+    uintptr_t first_page = (start + LL_PAGE_SIZE - 1) & ~(uintptr_t)(LL_PAGE_SIZE - 1);
+    uintptr_t last_page = end & ~(uintptr_t)(LL_PAGE_SIZE - 1);
+    memset(span->own_words, 0, first_page - start);
+    memset((void*)last_page, 0, end - last_page);
+    ll_memory_purge((void*)first_page, last_page - first_page);
+    span->is_purged = true;
+}
+
+void ll_headers_purge(void) {
+    for (unsigned class = 0; class < LL_CLASS_COUNT; class++) {
+        if (words_bytes(class) < 3 * (size_t)LL_PAGE_SIZE) {
+            break;
+        }
+        for (struct ll_span* span = idle[class]; span != NULL && !span->is_purged;
+             span = span->next) {
+            purge_words(span, class);
+        }
+    }
+}
+
+uint64_t ll_headers_past_allocations(void) {
+    return past_allocations;
+}

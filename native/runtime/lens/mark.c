@@ -1,0 +1,207 @@
+#include "lens/mark.h"
+
+#include "base/attributes.h"
+#include "os/memory.h"
+
+// A mark is a chain of cache misses: the metadata of a block, then its contents. Blocks
+// met wait in one short queue while their metadata is fetched, ranges taken from the
+// stack in another while their contents are.
+enum { MET_LENGTH = 16, NEXT_LENGTH = 8 };
+
+// Longer ranges are searched in pieces of so many words, with the rest kept on the
+// stack: a huge table of pointers then needs no more stack than a small one.
+enum { PIECE_WORDS = 128 };
+
+struct range {
+    const uintptr_t* at;
+    const uintptr_t* end;
+};
+
+// A block that a word may point into, if it is alive and long enough.
+struct meeting {
+    struct ll_block block;
+    uintptr_t word;
+};
+
+struct ll_marker {
+    struct ll_flood flood;
+    struct meeting met[MET_LENGTH]; // ring; the oldest is at met_first
+    unsigned met_first;
+    unsigned met_count;
+    struct range next[NEXT_LENGTH]; // ring; the oldest is at next_first
+    unsigned next_first;
+    unsigned next_count;
+    bool any_pending; // a block got the pending mark
+    bool failed;      // a block was left out
+    size_t depth;
+    size_t capacity;
+    size_t mapped_bytes;
+    struct range stack[];
+};
+
+struct ll_marker* ll_marker_start(size_t limit_bytes) {
+    size_t mapped_bytes = (sizeof(struct ll_marker) + limit_bytes + LL_PAGE_SIZE - 1) &
+                          ~(size_t)(LL_PAGE_SIZE - 1);
+    struct ll_marker* marker = ll_memory_map(mapped_bytes);
+    if (marker != NULL) {
+        marker->mapped_bytes = mapped_bytes;
+        marker->capacity = limit_bytes / sizeof(struct range);
+    }
+    return marker;
+}
+
+void ll_marker_end(struct ll_marker* marker) {
+    ll_memory_unmap(marker, marker->mapped_bytes);
+}
+
+void ll_marker_use(struct ll_marker* marker, const struct ll_flood* flood) {
+    marker->flood = *flood;
+}
+
+LL_INLINE struct range contents(struct ll_block block) {
+    const uintptr_t* start = (const uintptr_t*)ll_block_start(block);
+    return (struct range){start, start + ll_block_size(block) / sizeof *start};
+}
+
+// False when the stack is full: the block has to wait for a visit to the heap.
+LL_INLINE bool push(struct ll_marker* marker, struct range range) {
+    if (LL_LIKELY(marker->depth < marker->capacity)) {
+        marker->stack[marker->depth++] = range;
+        return true;
+    }
+    if (marker->flood.pending == marker->flood.settled) {
+        marker->failed = true;
+    } else {
+        marker->any_pending = true;
+    }
+    return false;
+}
+
+// Changes the mark of a block and sees to it that its contents are searched.
+LL_INLINE void settle(struct ll_marker* marker, struct ll_block block, uintptr_t word) {
+    if (!ll_block_is_live(block) ||
+        word - ll_block_start(block) > ll_block_size(block)) {
+        return;
+    }
+    unsigned mark = ll_block_mark(block);
+    unsigned next = marker->flood.next[mark];
+    if (next == mark) {
+        return;
+    }
+    struct range range = contents(block);
+    if (range.at < range.end && !push(marker, range)) {
+        next = marker->flood.pending;
+    }
+    ll_block_set_mark(block, next);
+    if (marker->flood.met != NULL) {
+        marker->flood.met(block, marker->flood.context);
+    }
+}
+
+static void settle_oldest(struct ll_marker* marker) {
+    struct meeting meeting = marker->met[marker->met_first];
+    marker->met_first = (marker->met_first + 1) % MET_LENGTH;
+    marker->met_count--;
+    settle(marker, meeting.block, meeting.word);
+}
+
+LL_INLINE void meet(struct ll_marker* marker, uintptr_t word) {
+    struct ll_block block;
+    if (!ll_is_heap_address(word) || !ll_block_locate(word, &block)) {
+        return;
+    }
+    ll_block_prefetch(block);
+    if (marker->met_count == MET_LENGTH) {
+        settle_oldest(marker);
+    }
+    marker->met[(marker->met_first + marker->met_count++) % MET_LENGTH] =
+        (struct meeting){block, word};
+}
+
+LL_INLINE void search(struct ll_marker* marker, struct range range) {
+    for (; range.at < range.end; range.at++) {
+        meet(marker, *range.at);
+    }
+}
+
+// Moves ranges from the stack to the queue. A long one leaves its rest on the stack,
+// in the place it had.
+static void fetch_ranges(struct ll_marker* marker) {
+    while (marker->next_count < NEXT_LENGTH && marker->depth > 0) {
+        struct range range = marker->stack[--marker->depth];
+        if (range.end - range.at > PIECE_WORDS) {
+            struct range rest = {range.at + PIECE_WORDS, range.end};
+            marker->stack[marker->depth++] = rest;
+            range.end = rest.at;
+        }
+        __builtin_prefetch(range.at);
+        __builtin_prefetch(range.end - 1);
+        marker->next[(marker->next_first + marker->next_count++) % NEXT_LENGTH] = range;
+    }
+}
+
+static void drain(struct ll_marker* marker) {
+    for (;;) {
+        fetch_ranges(marker);
+        if (marker->next_count > 0) {
+            struct range range = marker->next[marker->next_first];
+            marker->next_first = (marker->next_first + 1) % NEXT_LENGTH;
+            marker->next_count--;
+            search(marker, range);
+        } else if (marker->met_count > 0) {
+            settle_oldest(marker);
+        } else {
+            return;
+        }
+    }
+}
+
+// Searches a range of any length with no more stack than a piece of it needs.
+static void search_in_pieces(struct ll_marker* marker, struct range range) {
+    while (range.at < range.end) {
+        struct range piece = range;
+        if (piece.end - piece.at > PIECE_WORDS) {
+            piece.end = piece.at + PIECE_WORDS;
+        }
+        search(marker, piece);
+        drain(marker);
+        range.at = piece.end;
+    }
+}
+
+void ll_mark_word(struct ll_marker* marker, uintptr_t word) {
+    meet(marker, word);
+    drain(marker);
+}
+
+void ll_mark_range(struct ll_marker* marker, const void* start, const void* end) {
+    uintptr_t first = ((uintptr_t)start + sizeof(uintptr_t) - 1) & -sizeof(uintptr_t);
+    uintptr_t last = (uintptr_t)end & -sizeof(uintptr_t);
+    search_in_pieces(marker,
+                     (struct range){(const uintptr_t*)first, (const uintptr_t*)last});
+}
+
+void ll_mark_contents(struct ll_marker* marker, struct ll_block block) {
+    search_in_pieces(marker, contents(block));
+}
+
+static bool search_if_pending(struct ll_block block, void* context) {
+    struct ll_marker* marker = context;
+    if (ll_block_mark(block) == marker->flood.pending) {
+        ll_block_set_mark(block, marker->flood.settled);
+        ll_mark_contents(marker, block);
+    }
+    return true;
+}
+
+bool ll_mark_finish(struct ll_marker* marker) {
+    drain(marker);
+    // Each visit settles at least a stackful of blocks, or all that wait.
+    while (marker->any_pending) {
+        marker->any_pending = false;
+        ll_heap_visit(search_if_pending, marker);
+    }
+    bool complete = !marker->failed;
+    marker->failed = false;
+    return complete;
+}

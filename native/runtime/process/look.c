@@ -1,0 +1,144 @@
+// One look at the heap: the world stops, the lenses look, the snapshot is written. It
+// runs on a stack of its own, since the program's may be tiny (a signal stack) and its
+// frames must not lie on a stack that is scanned.
+#include <stddef.h>
+#include <time.h>
+
+#include "base/options.h"
+#include "format/records.h"
+#include "heap/heap.h"
+#include "lens/reach.h"
+#include "os/memory.h"
+#include "os/syscall.h"
+#include "process/copy.h"
+#include "process/life.h"
+#include "process/process.h"
+#include "process/registers.h"
+#include "record/recording.h"
+
+enum { LOOK_STACK_SIZE = 256 * 1024 };
+
+static char* look_stack;
+
+bool ll_look_start(void) {
+    look_stack = ll_memory_map(LOOK_STACK_SIZE);
+    return look_stack != NULL;
+}
+
+static void run_on_look_stack(void (*function)(void*), void* argument) {
+    ll_call_on_stack(function, argument, look_stack + LOOK_STACK_SIZE);
+}
+
+static bool is_last(uint32_t trigger) {
+    return trigger == LL_TRIGGER_exit || trigger == LL_TRIGGER_quick_exit ||
+           trigger == LL_TRIGGER_signal;
+}
+
+// A child that has allocated nothing since it was forked has nothing of its own to
+// lose, and its parent's heap may be large.
+static bool has_own_blocks(void) {
+    return ll_life.origin == LL_ORIGIN_exec || ll_heap_allocated_since_fork();
+}
+
+static struct ll_look describe(const struct ll_occasion* occasion) {
+    return (struct ll_look){
+        .number = ++ll_life.looks,
+        .trigger = occasion->trigger,
+        .signal = occasion->trigger == LL_TRIGGER_signal ? occasion->status : 0,
+        .request = occasion->request,
+        .cpu_ns = ll_clock_ns(CLOCK_PROCESS_CPUTIME_ID),
+        .self = occasion->self,
+        .vector_registers = occasion->vector_registers,
+        .vector_size_bytes = occasion->vector_size_bytes,
+    };
+}
+
+static void record_end(const struct ll_occasion* occasion) {
+    struct ll_record_process_end end = {
+        .trigger = occasion->trigger,
+        .status = occasion->status,
+        .realtime_ns = ll_clock_ns(CLOCK_REALTIME),
+    };
+    ll_record(LL_RECORD_process_end, &end, sizeof end, NULL, 0);
+}
+
+struct looking {
+    const struct ll_occasion* occasion;
+    uint64_t lost_blocks;
+};
+
+// Looks with the world stopped. Without a list of threads nothing can be stopped, and
+// a heap that changes meanwhile cannot be read.
+static void look_stopped(struct looking* looking) {
+    struct ll_world world;
+    struct ll_look look = describe(looking->occasion);
+    if (!ll_world_stop(&world)) {
+        ll_life_record_not_seen(LL_NOT_SEEN_thread, 0, "threads could not be listed");
+        return;
+    }
+    looking->lost_blocks = ll_reach_look(&look, &world);
+    if (looking->occasion->trigger != LL_TRIGGER_signal) {
+        ll_world_resume(&world);
+    }
+}
+
+static void look(void* argument) {
+    struct looking* looking = argument;
+    if (has_own_blocks()) {
+        look_stopped(looking);
+    }
+    if (is_last(looking->occasion->trigger)) {
+        ll_life.ended = true;
+        record_end(looking->occasion);
+    }
+    ll_recording_flush();
+}
+
+uint64_t ll_process_look(const struct ll_occasion* occasion) {
+    struct looking looking = {.occasion = occasion};
+    if (!ll_process_is_watched() || look_stack == NULL) {
+        return 0;
+    }
+    uint64_t mask = ll_look_lock();
+    if (!ll_life.ended) {
+        if (!ll_life.start_recorded) {
+            ll_life_record_start();
+        }
+        run_on_look_stack(look, &looking);
+    }
+    ll_look_unlock(mask);
+    return looking.lost_blocks;
+}
+
+// Makes the copy with the world stopped, so that it holds one moment of all threads.
+static void look_in_copy(void* argument) {
+    struct looking* looking = argument;
+    struct ll_world world;
+    struct ll_look look = describe(looking->occasion);
+    if (!ll_world_stop(&world)) {
+        return;
+    }
+    if (ll_copy_make() == LL_COPY_SELF) {
+        ll_reach_look(&look, &world);
+        ll_recording_flush();
+        ll_copy_end();
+    }
+    ll_world_resume(&world);
+}
+
+void ll_process_snapshot(const struct ll_occasion* occasion) {
+    struct looking looking = {.occasion = occasion};
+    uint64_t mask;
+    if (!ll_process_is_watched() || look_stack == NULL || !ll_look_try_lock(&mask)) {
+        return;
+    }
+    if (!ll_life.ended) {
+        if (!ll_life.start_recorded) {
+            ll_life_record_start();
+        }
+        ll_recording_flush();
+        ll_copy_reap();
+        run_on_look_stack(look_in_copy, &looking);
+    }
+    ll_look_unlock(mask);
+}

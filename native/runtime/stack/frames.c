@@ -1,0 +1,177 @@
+// The walk: from the caller outwards until it meets a level that still holds, or the
+// end of the stack.
+#include "stack/frames.h"
+
+#include <stdatomic.h>
+
+#include "format/records.h"
+#include "stack/levels.h"
+
+// Counts unloads of code.
+static _Atomic uint32_t epoch;
+
+void ll_frames_forget(void) {
+    atomic_fetch_add(&epoch, 1);
+}
+
+static const ll_rule FULL_RULE = LL_RULE_SPECIAL | LL_RULE_FULL << 2;
+
+bool ll_frame_keep(struct ll_walker* walker, const struct ll_frame* frame) {
+    if (LL_UNLIKELY(walker->frame_count == walker->capacity) &&
+        !ll_walker_grow(walker)) {
+        return false;
+    }
+    walker->frames[walker->frame_count++] = *frame;
+    return true;
+}
+
+void ll_frames_set_outermost(struct ll_walker* walker, enum ll_step last,
+                             uint16_t reason) {
+    walker->outermost = (struct ll_outermost){0};
+    if (last != LL_STEP_END) {
+        walker->outermost.flags = LL_NODE_stopped;
+        walker->outermost.reason =
+            last == LL_STEP_STOPPED ? reason : (uint16_t)LL_STOP_expression;
+    }
+}
+
+static bool needs_other_registers(enum ll_step step, uint16_t reason) {
+    return step == LL_STEP_NEEDS_REGISTER ||
+           (step == LL_STEP_STOPPED && reason == LL_STOP_expression);
+}
+
+// Goes on outwards through the frame of a signal handler. Such a walk leaves no levels:
+// the handler may run on another stack, and soon be gone.
+static LL_COLD uint32_t walk_out_of_handler(struct ll_walker* walker,
+                                            const struct ll_caller* caller,
+                                            struct ll_frame frame) {
+    struct ll_stack_reader reader = {.bounds = walker->bounds,
+                                     .wanted = LL_CAPTURE_REGISTERS};
+    enum ll_step step = LL_STEP_CALLER;
+    uint16_t reason = LL_STOP_none;
+    walker->frames[walker->frame_count - 1].flags |= LL_NODE_signal;
+    while (step == LL_STEP_CALLER) {
+        frame.rule = frame.flags & LL_NODE_exact_pc ? FULL_RULE : ll_rule_at(frame.pc);
+        if (!ll_frame_keep(walker, &frame)) {
+            step = LL_STEP_STOPPED;
+            reason = LL_STOP_depth;
+            break;
+        }
+        if (!ll_bounds_contain(reader.bounds, frame.sp) &&
+            !ll_bounds_at(frame.sp, &reader.bounds)) {
+            step = LL_STEP_STOPPED;
+            reason = LL_STOP_outside_stack;
+            break;
+        }
+        step = ll_frame_caller(&reader, &walker->frames[walker->frame_count - 1],
+                               &frame, &reason);
+        if (step == LL_STEP_CALLER && frame.flags & LL_NODE_exact_pc) {
+            walker->frames[walker->frame_count - 1].flags |= LL_NODE_signal;
+        }
+    }
+    if (needs_other_registers(step, reason)) {
+        return ll_frames_capture_fully(walker, caller);
+    }
+    ll_frames_set_outermost(walker, step, reason);
+    return ll_frames_node(walker);
+}
+
+static bool is_on_known_stack(struct ll_walker* walker, uintptr_t sp) {
+    if (LL_LIKELY(ll_bounds_contain(walker->bounds, sp))) {
+        return true;
+    }
+    ll_walker_reset(walker);
+    return ll_bounds_at(sp, &walker->bounds);
+}
+
+// A walk to the end of the stack: its frames become the levels.
+static uint32_t finish_at_end(struct ll_walker* walker) {
+    return ll_levels_add_frames(walker, LL_LEVELS_NONE)
+               ? ll_level_node(walker, walker->at)
+               : ll_frames_node(walker);
+}
+
+// The walk met a frame that is not plain, or the last one. True when it goes on.
+static LL_COLD bool step_specially(struct ll_walker* walker,
+                                   const struct ll_caller* caller,
+                                   struct ll_frame* frame, uint32_t* node) {
+    struct ll_stack_reader reader = {.bounds = walker->bounds,
+                                     .wanted = LL_CAPTURE_REGISTERS};
+    uint16_t reason = LL_STOP_none;
+    enum ll_step step = ll_frame_caller(
+        &reader, &walker->frames[walker->frame_count - 1], frame, &reason);
+    if (step == LL_STEP_CALLER && frame->flags == 0) {
+        return true;
+    }
+    if (step == LL_STEP_CALLER) {
+        *node = walk_out_of_handler(walker, caller, *frame);
+    } else if (needs_other_registers(step, reason)) {
+        *node = ll_frames_capture_fully(walker, caller);
+    } else {
+        ll_frames_set_outermost(walker, step, reason);
+        *node = finish_at_end(walker);
+    }
+    return false;
+}
+
+static LL_COLD uint32_t stop_at_once(struct ll_walker* walker,
+                                     const struct ll_frame* frame, uint16_t reason) {
+    ll_frame_keep(walker, frame);
+    ll_frames_set_outermost(walker, LL_STEP_STOPPED, reason);
+    return finish_at_end(walker);
+}
+
+static uint32_t walk(struct ll_walker* walker, const struct ll_caller* caller);
+
+// A walk to level `walker->at`: its frames become levels inside of that.
+static uint32_t finish_at_join(struct ll_walker* walker,
+                               const struct ll_caller* caller) {
+    uint32_t join = walker->at;
+    if (LL_UNLIKELY(!ll_levels_add_frames(walker, LL_LEVELS_JOINED))) {
+        // There are no levels now, so the next walk goes to the end.
+        return walk(walker, caller);
+    }
+    uint32_t node = ll_level_node(walker, walker->at);
+    if (walker->dropped == 0) {
+        ll_memo_keep(walker, join, node);
+    }
+    return node;
+}
+
+static uint32_t walk(struct ll_walker* walker, const struct ll_caller* caller) {
+    struct ll_frame frame = {.sp = caller->sp, .pc = caller->pc, .rbp = caller->rbp};
+    uint32_t node = ll_memo_node(walker, &frame);
+    if (node != 0) {
+        return node;
+    }
+    walker->frame_count = 0;
+    if (LL_UNLIKELY(!is_on_known_stack(walker, frame.sp))) {
+        return stop_at_once(walker, &frame, LL_STOP_outside_stack);
+    }
+    while (!ll_levels_join(walker, &frame)) {
+        frame.rule = ll_rule_at(frame.pc);
+        if (LL_UNLIKELY(!ll_frame_keep(walker, &frame))) {
+            return stop_at_once(walker, &frame, LL_STOP_depth);
+        }
+        if (LL_UNLIKELY(!ll_frame_plain_caller(walker->bounds, &frame) ||
+                        frame.pc == 0) &&
+            !step_specially(walker, caller, &frame, &node)) {
+            return node;
+        }
+    }
+    return finish_at_join(walker, caller);
+}
+
+uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* caller) {
+    uint32_t now = atomic_load_explicit(&epoch, memory_order_relaxed);
+    if (LL_UNLIKELY(walker->epoch != now)) {
+        ll_walker_clear(walker);
+        walker->epoch = now;
+    }
+    const struct ll_level* level = &walker->levels[walker->at];
+    if (LL_LIKELY(ll_level_is_frame(level, caller->sp, caller->pc, caller->rbp)) &&
+        LL_LIKELY(level->node != 0) && LL_LIKELY(ll_level_holds(walker, walker->at))) {
+        return level->node;
+    }
+    return walk(walker, caller);
+}

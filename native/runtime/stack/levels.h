@@ -1,0 +1,70 @@
+// The levels of a walker: joining a walk to them, adding to them, and their nodes.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stack/unwind.h"
+#include "stack/walker.h"
+
+// Whether walking outwards from the level would still give the levels outside of it.
+// Forgets the levels that do not hold.
+bool ll_level_holds(struct ll_walker* walker, uint32_t index);
+
+LL_INLINE bool ll_level_is_frame(const struct ll_level* level, uint64_t sp, uint64_t pc,
+                                 uint64_t rbp) {
+    return level->sp == sp && level->pc == pc &&
+           (!level->needs_rbp || level->rbp == rbp);
+}
+
+// Looks for the frame among the levels. True when it is one and holds; `walker->at` is
+// then its index.
+bool ll_levels_join(struct ll_walker* walker, const struct ll_frame* frame);
+
+// The node of a memo for this innermost frame; 0 if there is none that holds.
+uint32_t ll_memo_node(struct ll_walker* walker, const struct ll_frame* frame);
+
+// Remembers the levels inside of level `join`, whose innermost one has `node`.
+void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node);
+
+// Makes levels of the walk's frames, inside of level `walker->at` or, for
+// LL_LEVELS_NONE, as the only ones. False when they cannot be remembered.
+enum ll_levels_base { LL_LEVELS_NONE, LL_LEVELS_JOINED };
+bool ll_levels_add_frames(struct ll_walker* walker, enum ll_levels_base base);
+
+// The node of a level as the innermost frame.
+uint32_t ll_level_node(struct ll_walker* walker, uint32_t index);
+
+// The node of the walk's frames alone, without making levels of them.
+uint32_t ll_frames_node(const struct ll_walker* walker);
+
+// The step outwards by a plain rule: the frequent case. False, and nothing changed, for
+// any other rule and when the caller would not lie on the stack.
+LL_INLINE bool ll_frame_plain_caller(struct ll_stack_bounds bounds,
+                                     struct ll_frame* frame) {
+    ll_rule rule = frame->rule;
+    uint64_t cfa = ll_rule_cfa_bytes(rule);
+    uint64_t rbp_bytes = ll_rule_rbp_bytes(rule);
+    if (LL_LIKELY(ll_rule_kind(rule) == LL_RULE_RSP)) {
+        cfa += frame->sp;
+    } else if (LL_LIKELY(ll_rule_kind(rule) == LL_RULE_RBP)) {
+        cfa += frame->rbp;
+    } else {
+        return false;
+    }
+    if (LL_UNLIKELY(cfa <= frame->sp || cfa > bounds.high || cfa % 8 != 0 ||
+                    cfa - rbp_bytes < frame->sp)) {
+        return false;
+    }
+    frame->sp = cfa;
+    frame->pc = ll_stack_load(cfa - 8);
+    if (rbp_bytes != 0) {
+        frame->rbp = ll_stack_load(cfa - rbp_bytes);
+    }
+    return true;
+}
+
+// One step outwards by any rule. After a signal handler's frame the caller may lie on
+// another stack than the reader's.
+enum ll_step ll_frame_caller(const struct ll_stack_reader* reader,
+                             const struct ll_frame* frame, struct ll_frame* caller,
+                             uint16_t* reason);

@@ -1,0 +1,104 @@
+#include "stack/stack.h"
+
+#include "format/records.h"
+#include "stack/fold.h"
+#include "stack/frames.h"
+#include "stack/modules.h"
+#include "stack/rules.h"
+#include "stack/trie.h"
+
+// Set last, when every table is there.
+static _Atomic bool started;
+
+bool ll_stack_start(unsigned depth) {
+    if (atomic_load(&started)) {
+        return true;
+    }
+    ll_fold_set_depth(depth != 0 ? depth : 1);
+    if (!ll_trie_start() || !ll_rules_start() || !ll_modules_start()) {
+        return false;
+    }
+    atomic_store(&started, true);
+    return true;
+}
+
+static LL_COLD uint32_t capture_with_borrowed(const struct ll_caller* caller) {
+    struct ll_walker* walker = atomic_load(&started) ? ll_walker_borrow() : NULL;
+    if (walker == NULL) {
+        return 0;
+    }
+    uint32_t node = ll_frames_capture(walker, caller);
+    ll_walker_give_back(walker);
+    return node;
+}
+
+uint32_t ll_stack_capture(struct ll_caller caller) {
+    struct ll_walker* walker = ll_own_walker;
+    if (LL_UNLIKELY(walker == NULL)) {
+        return capture_with_borrowed(&caller);
+    }
+    ll_own_walker = NULL;
+    atomic_signal_fence(memory_order_seq_cst);
+    uint32_t node = ll_frames_capture(walker, &caller);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (LL_UNLIKELY(ll_own_walker != NULL)) {
+        // A signal handler left one behind meanwhile.
+        ll_walker_give_back(walker);
+    } else {
+        ll_own_walker = walker;
+    }
+    return node;
+}
+
+void ll_stack_thread_start(uintptr_t start, uintptr_t end) {
+    ll_bounds_set_own(start, end);
+}
+
+void ll_stack_thread_exit(void) {
+    ll_walker_thread_exit();
+}
+
+void ll_stack_fork_child(void) {
+    ll_modules_fork_child();
+}
+
+void ll_stack_modules_changed(void) {
+    if (ll_modules_drop_unloaded()) {
+        ll_rules_forget();
+        ll_frames_forget();
+    }
+}
+
+static void state_from_registers(const struct ll_registers* registers,
+                                 struct ll_unwind_state* state) {
+    for (unsigned i = 0; i < LL_CFI_RETURN_ADDRESS; i++) {
+        state->registers[i] = registers->general[i];
+    }
+    state->registers[LL_CFI_RETURN_ADDRESS] = registers->pc;
+    state->known = LL_ALL_REGISTERS;
+}
+
+bool ll_unwind_step(struct ll_registers* registers, uintptr_t* cfa) {
+    // Of the stack that is being looked at; looks are one at a time.
+    static struct ll_stack_reader reader = {.wanted = LL_ALL_REGISTERS};
+    struct ll_unwind_state state;
+    state_from_registers(registers, &state);
+    bool is_first = *cfa == 0;
+    state.flags = is_first ? (uint32_t)LL_NODE_exact_pc : 0;
+    uintptr_t sp = registers->general[LL_RSP];
+    if ((is_first || !ll_bounds_contain(reader.bounds, sp)) &&
+        !ll_bounds_of_mapping(sp, &reader.bounds)) {
+        return false;
+    }
+    uint16_t reason;
+    if (ll_unwind_caller(&reader, &state, &reason) != LL_STEP_CALLER) {
+        return false;
+    }
+    for (unsigned i = 0; i < LL_CFI_RETURN_ADDRESS; i++) {
+        registers->general[i] = state.known >> i & 1 ? state.registers[i] : 0;
+    }
+    registers->pc = state.registers[LL_CFI_RETURN_ADDRESS];
+    bool was_interrupted = state.flags & LL_NODE_exact_pc;
+    *cfa = was_interrupted ? 0 : registers->general[LL_RSP];
+    return true;
+}

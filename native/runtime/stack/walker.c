@@ -1,0 +1,123 @@
+#include "stack/walker.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "os/memory.h"
+
+// With this room the tables take three pages, and most stacks fit.
+enum { CAPACITY_MIN = 128, SPARE_MAX = 64 };
+
+LL_THREAD_LOCAL struct ll_walker* ll_own_walker;
+
+// Its walker is given up; what it still walks, it walks with borrowed ones.
+static LL_THREAD_LOCAL bool exiting;
+
+// Walkers that no thread uses.
+static struct ll_walker* _Atomic spare[SPARE_MAX];
+
+static size_t tables_size(uint32_t capacity) {
+    return capacity * (sizeof(struct ll_level) + 2 * sizeof(struct ll_proof) +
+                       sizeof(struct ll_frame));
+}
+
+static void lay_out(struct ll_walker* walker, void* tables, uint32_t capacity) {
+    walker->capacity = capacity;
+    walker->levels = tables;
+    walker->frames = (struct ll_frame*)(walker->levels + capacity);
+    walker->proofs = (struct ll_proof*)(walker->frames + capacity);
+    walker->size_bytes = tables_size(capacity);
+}
+
+void ll_walker_reset(struct ll_walker* walker) {
+    walker->count = 0;
+    walker->at = 0;
+    walker->dropped = 0;
+    walker->levels[0].sp = 0;
+}
+
+void ll_walker_clear(struct ll_walker* walker) {
+    ll_walker_reset(walker);
+    walker->bounds = (struct ll_stack_bounds){0};
+    for (unsigned i = 0; i < LL_MEMOS; i++) {
+        walker->memos[i].sp = 0;
+    }
+}
+
+static struct ll_walker* make(void) {
+    size_t header = sizeof(struct ll_walker);
+    char* start = ll_memory_map(header + tables_size(CAPACITY_MIN));
+    if (start == NULL) {
+        return NULL;
+    }
+    struct ll_walker* walker = (struct ll_walker*)start;
+    lay_out(walker, start + header, CAPACITY_MIN);
+    return walker;
+}
+
+static bool has_grown(const struct ll_walker* walker) {
+    return (const void*)walker->levels != (const void*)(walker + 1);
+}
+
+static void destroy(struct ll_walker* walker) {
+    if (has_grown(walker)) {
+        ll_memory_unmap(walker->levels, walker->size_bytes);
+    }
+    ll_memory_unmap(walker, sizeof *walker + tables_size(CAPACITY_MIN));
+}
+
+LL_COLD struct ll_walker* ll_walker_borrow(void) {
+    for (unsigned i = 0; i < SPARE_MAX; i++) {
+        struct ll_walker* walker = atomic_exchange(&spare[i], NULL);
+        if (walker != NULL) {
+            ll_walker_clear(walker);
+            return walker;
+        }
+    }
+    return make();
+}
+
+static void spare_for_others(struct ll_walker* walker) {
+    for (unsigned i = 0; i < SPARE_MAX; i++) {
+        struct ll_walker* none = NULL;
+        if (atomic_compare_exchange_strong(&spare[i], &none, walker)) {
+            return;
+        }
+    }
+    destroy(walker);
+}
+
+LL_COLD void ll_walker_give_back(struct ll_walker* walker) {
+    if (ll_own_walker == NULL && !exiting) {
+        ll_own_walker = walker;
+    } else {
+        spare_for_others(walker);
+    }
+}
+
+LL_COLD bool ll_walker_grow(struct ll_walker* walker) {
+    uint32_t capacity = 2 * walker->capacity;
+    struct ll_walker old = *walker;
+    void* tables =
+        capacity <= LL_LEVELS_MAX ? ll_memory_map(tables_size(capacity)) : NULL;
+    if (tables == NULL) {
+        return false;
+    }
+    lay_out(walker, tables, capacity);
+    memcpy(walker->levels, old.levels, old.capacity * sizeof *old.levels);
+    memcpy(walker->frames, old.frames, old.capacity * sizeof *old.frames);
+    memcpy(walker->proofs, old.proofs, ll_walker_proofs_max(&old) * sizeof *old.proofs);
+    if (old.levels != (struct ll_level*)(walker + 1)) {
+        ll_memory_unmap(old.levels, old.size_bytes);
+    }
+    return true;
+}
+
+void ll_walker_thread_exit(void) {
+    struct ll_walker* walker = ll_own_walker;
+    exiting = true;
+    ll_own_walker = NULL;
+    if (walker != NULL) {
+        spare_for_others(walker);
+    }
+}

@@ -1,0 +1,104 @@
+// What a thread remembers of its last walk, so that the next one needs to look only at
+// frames that are new. A *level* is one frame of the stack as it was walked, outermost
+// first. A *proof* is a word that the walk read from the stack: while the proofs of a
+// level and of all levels outside of it hold, walking again would give the same levels.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stack/bounds.h"
+#include "stack/rules.h"
+
+struct ll_level {
+    uint64_t sp; // falls from level to level
+    uint64_t pc;
+    uint64_t rbp;             // meaningful with `needs_rbp`
+    uint32_t node;            // 0: not looked up yet
+    uint32_t needs_rbp : 1;   // finding the outer frames depends on this frame's rbp
+    uint32_t proofs_end : 31; // proofs of this level and all outside of it
+};
+
+struct ll_proof {
+    uintptr_t address;
+    uint64_t value;
+};
+
+// A frame that the current walk met and that is not (yet) a level.
+struct ll_frame {
+    uint64_t sp;
+    uint64_t pc;
+    uint64_t rbp;
+    ll_rule rule;
+    uint32_t flags; // LL_NODE_*
+};
+
+// A capture that joined the levels and went its own way inside of them. It stands for
+// a walk while level `join` is what it was and the proofs hold. Programs often come
+// back to a few places by turns; each then costs no more than coming back to the last
+// one.
+enum { LL_MEMOS = 16, LL_MEMO_PROOFS = 24 };
+struct ll_memo {
+    uint64_t sp; // of the innermost frame, as for a level
+    uint64_t pc;
+    uint64_t rbp;
+    uint64_t join_sp;
+    uint64_t join_rbp;
+    uint32_t join;
+    uint32_t join_node; // the same node means the same code in all outer frames
+    uint32_t node;
+    uint32_t needs_rbp : 1;
+    uint32_t proof_count : 31;
+    struct ll_proof proofs[LL_MEMO_PROOFS];
+};
+
+// Why there is no frame outside of the outermost one: nothing, or LL_NODE_stopped with
+// its reason.
+struct ll_outermost {
+    uint16_t flags;
+    uint16_t reason;
+};
+
+enum { LL_LEVELS_MAX = 8192 };
+
+struct ll_walker {
+    uint32_t capacity; // of `levels` and of `frames`
+    uint32_t count;    // levels known
+    uint32_t at;       // level of the last capture; 0 if there are none
+    uint32_t epoch;    // of the loaded code, when the levels were made
+    uint32_t dropped;  // levels forgotten behind the outer ones, to make room
+    uint32_t frame_count;
+    uint32_t proof_count;
+    struct ll_outermost outermost;
+    struct ll_stack_bounds bounds; // of the stack on which the levels lie
+    struct ll_level* levels;
+    struct ll_proof* proofs;
+    struct ll_frame* frames; // innermost first
+    size_t size_bytes;       // of the mapping that begins at `levels`
+    struct ll_memo memos[LL_MEMOS];
+};
+
+// Forgets the levels; memos stay, since they count only with their level.
+void ll_walker_reset(struct ll_walker* walker);
+
+// Forgets all, for a new thread or since code was unloaded.
+void ll_walker_clear(struct ll_walker* walker);
+
+LL_INLINE uint32_t ll_walker_proofs_max(const struct ll_walker* walker) {
+    return 2 * walker->capacity;
+}
+
+// The calling thread's walker. Taking leaves NULL, so that a signal handler that
+// interrupts a walk works with another one.
+extern LL_THREAD_LOCAL struct ll_walker* ll_own_walker;
+
+// A walker for a thread that has none at hand; NULL when memory ran out.
+struct ll_walker* ll_walker_borrow(void);
+
+// For the thread's next walk, or for other threads if it has one already.
+void ll_walker_give_back(struct ll_walker* walker);
+
+// Doubles the room. False at LL_LEVELS_MAX or when memory ran out.
+bool ll_walker_grow(struct ll_walker* walker);
+
+void ll_walker_thread_exit(void);

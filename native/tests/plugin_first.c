@@ -1,0 +1,13 @@
+// A library that test_stack_modules loads, unloads and replaces by plugin_second.
+void plugin_call(void (*function)(void));
+
+enum { FRAME_BYTES = 1000 };
+
+// Without sanitizers, whose code would differ from the other library's.
+__attribute__((visibility("default"), no_sanitize("address", "undefined"))) void
+plugin_call(void (*function)(void)) {
+    volatile char space[FRAME_BYTES];
+    space[0] = 1;
+    function();
+    space[FRAME_BYTES - 1] = space[0];
+}

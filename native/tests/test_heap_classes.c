@@ -1,0 +1,75 @@
+// Size classes: every request gets a block with a byte to spare, and every offset into
+// a span leads to the right block, for all classes and all offsets.
+#include "heap/classes.h"
+
+#include "check.h"
+#include "heap/span.h"
+
+static void every_request_gets_the_first_class_with_a_byte_to_spare(void) {
+    for (uint32_t size = 0; size <= LL_SMALL_MAX; size++) {
+        unsigned class = ll_class_for(size);
+        CHECK(class < LL_STEPPED_CLASS_COUNT);
+        CHECK(ll_classes[class].block_size > size);
+        CHECK(class == 0 || ll_classes[class - 1].block_size <= size);
+    }
+}
+
+static void waste_is_bounded(void) {
+    for (uint32_t size = 256; size <= LL_SMALL_MAX; size++) {
+        CHECK(ll_classes[ll_class_for(size)].block_size <= size + size / 8 + 16);
+    }
+}
+
+static void check_every_offset(const struct ll_class* class) {
+    struct ll_span span = {
+        .capacity = class->capacity,
+        .start = (uintptr_t)1 << 40,
+        .reciprocal = class->reciprocal,
+        .block_size = class->block_size,
+    };
+    uint32_t bytes = class->unit_count * LL_UNIT_SIZE;
+    bool index_is_right = true;
+    bool start_is_right = true;
+    for (uint32_t offset = 0; offset < bytes; offset++) {
+        uint32_t index = offset / class->block_size;
+        uintptr_t address = span.start + offset;
+        bool is_start = offset % class->block_size == 0;
+        index_is_right &= ll_span_index(&span, address) == index;
+        start_is_right &= ll_span_index_of_start(&span, address) ==
+                          (is_start ? index : span.capacity);
+    }
+    CHECK(index_is_right);
+    CHECK(start_is_right);
+}
+
+static void every_offset_leads_to_its_block(void) {
+    for (unsigned i = 0; i < LL_CLASS_COUNT; i++) {
+        const struct ll_class* class = &ll_classes[i];
+        CHECK(class->capacity * class->block_size <= class->unit_count * LL_UNIT_SIZE);
+        CHECK(class->capacity >= 15);
+        check_every_offset(class);
+    }
+}
+
+static void aligned_classes_are_aligned(void) {
+    for (size_t alignment = 32; alignment <= 16384; alignment *= 2) {
+        for (size_t size = 0; size <= LL_SMALL_MAX; size += 7) {
+            unsigned class = ll_class_for_aligned(size, alignment);
+            if (class == LL_CLASS_COUNT) {
+                CHECK(size + alignment >= 32768);
+                continue;
+            }
+            CHECK(ll_classes[class].block_size > size);
+            CHECK(ll_classes[class].block_size % alignment == 0);
+        }
+    }
+}
+
+int main(void) {
+    ll_classes_start();
+    every_request_gets_the_first_class_with_a_byte_to_spare();
+    waste_is_bounded();
+    every_offset_leads_to_its_block();
+    aligned_classes_are_aligned();
+    return failures != 0;
+}

@@ -1,0 +1,101 @@
+// Libraries that come and go: stacks keep the names of those that are gone, and the
+// code that takes their place is not mistaken for them.
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "stack_oracle.h"
+
+typedef void plugin_call_function(void (*function)(void));
+
+static volatile uint32_t last_node;
+
+static void compare(void) {
+    last_node = capture_and_compare();
+}
+
+// The frame of the library: the one that called `compare`.
+static struct ll_node plugin_frame(uint32_t node) {
+    struct ll_node found = {0};
+    CHECK(ll_node_get(node, &found) && ll_node_get(found.parent, &found));
+    return found;
+}
+
+static void plugin_path(const char* name, char path[PATH_MAX]) {
+    char program[PATH_MAX] = "";
+    CHECK(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
+    *strrchr(program, '/') = '\0';
+    snprintf(path, PATH_MAX, "%.3000s/%s.so", program, name);
+}
+
+static uint32_t capture_in_plugin(const char* name) {
+    char path[PATH_MAX];
+    plugin_path(name, path);
+    void* handle = dlopen(path, RTLD_NOW);
+    CHECK(handle != NULL);
+    if (handle == NULL) {
+        return 0;
+    }
+    plugin_call_function* call;
+    *(void**)&call = dlsym(handle, "plugin_call");
+    call(compare);
+    uint32_t node = last_node;
+    call(compare);
+    CHECK(last_node == node || plugin_frame(node).pc == plugin_frame(last_node).pc);
+    CHECK(dlclose(handle) == 0);
+    ll_stack_modules_changed();
+    return node;
+}
+
+static bool module_is(uint32_t id, const char* name, bool unloaded) {
+    struct ll_module module;
+    char path[PATH_MAX];
+    plugin_path(name, path);
+    return ll_module_get(id, &module) && strcmp(module.path, path) == 0 &&
+           module.unloaded == unloaded && module.build_id_length == 20;
+}
+
+static void code_at_the_same_address_is_told_apart(void) {
+    uint32_t first = capture_in_plugin("plugin_first");
+    uint32_t second = capture_in_plugin("plugin_second");
+    struct ll_node first_frame = plugin_frame(first);
+    struct ll_node second_frame = plugin_frame(second);
+    // The kernel gives the same addresses again; without that there is nothing to test.
+    CHECK(first_frame.pc == second_frame.pc);
+    CHECK(first != second);
+    CHECK(first_frame.module != second_frame.module);
+    CHECK(module_is(first_frame.module, "plugin_first", true));
+    CHECK(module_is(second_frame.module, "plugin_second", true));
+}
+
+static void library_loaded_again_is_named_again(void) {
+    for (unsigned i = 0; i < 20; i++) {
+        const char* name = i % 3 == 0 ? "plugin_second" : "plugin_first";
+        uint32_t node = capture_in_plugin(name);
+        CHECK(module_is(plugin_frame(node).module, name, true));
+    }
+}
+
+static void the_program_is_known_by_its_path(void) {
+    char program[PATH_MAX] = "";
+    CHECK(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
+    struct ll_module module;
+    uintptr_t here = (uintptr_t)&the_program_is_known_by_its_path;
+    CHECK(ll_module_get(ll_module_at(here), &module));
+    CHECK(strcmp(module.path, program) == 0);
+    CHECK(!module.unloaded && module.start <= here && here < module.end);
+    CHECK(ll_module_at(16) == 0);
+    CHECK(ll_module_at((uintptr_t)&module) == 0);
+    CHECK(!ll_module_get(0, &module) && !ll_module_get(ll_module_count() + 1, &module));
+}
+
+int main(void) {
+    CHECK(ll_stack_start(DEPTH));
+    the_program_is_known_by_its_path();
+    compare();
+    code_at_the_same_address_is_told_apart();
+    library_loaded_again_is_named_again();
+    compare();
+    return failures != 0;
+}

@@ -1,0 +1,84 @@
+"""Adds up the groups of all processes: one *heap group* per kind, stack and leader."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from leakline.dynamic.process_log import ProcessLog, Snapshot
+from leakline.dynamic.stack_table import ProcessStacks
+from leakline.model.finding import Kind
+from leakline.recording._format import Group, GroupRecord
+
+KINDS = {
+    Group.LOST: Kind.LOST,
+    Group.INDIRECT: Kind.INDIRECT,
+    Group.REACHABLE: Kind.REACHABLE,
+}
+
+
+class GroupKey(NamedTuple):
+    """What makes blocks one finding; stacks are numbers of the stack table."""
+
+    kind: Kind
+    stack: int
+    leader: int
+
+
+@dataclass(slots=True)
+class HeapGroup:
+    """Blocks of one kind from one place, over all processes."""
+
+    blocks: int = 0
+    bytes: int = 0
+    indirect_blocks: int = 0
+    indirect_bytes: int = 0
+    pids: set[int] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, other: "HeapGroup") -> None:
+        """Counts another group in."""
+        self.blocks += other.blocks
+        self.bytes += other.bytes
+        self.indirect_blocks += other.indirect_blocks
+        self.indirect_bytes += other.indirect_bytes
+        self.pids |= other.pids
+        self.notes += [note for note in other.notes if note not in self.notes]
+
+
+Groups = dict[GroupKey, HeapGroup]
+
+
+def add_snapshot(
+    groups: Groups, log: ProcessLog, snapshot: Snapshot, stacks: ProcessStacks
+) -> None:
+    """Adds one process's groups; blocks the program wants ignored are left out."""
+    pid = log.key.pid
+    for record in snapshot.groups:
+        kind = KINDS.get(record.kind)  # type: ignore[call-overload]  # ints compare equal
+        if kind is not None:
+            _add(groups, kind, record, stacks, pid)
+
+
+def _add(
+    groups: Groups, kind: Kind, record: GroupRecord, stacks: ProcessStacks, pid: int
+) -> None:
+    leader = stacks.number(record.leader) if record.leader else 0
+    group = group_at(groups, GroupKey(kind, stacks.number(record.stack), leader))
+    group.blocks += record.blocks
+    group.bytes += record.bytes
+    group.indirect_blocks += record.indirect_blocks
+    group.indirect_bytes += record.indirect_bytes
+    group.pids.add(pid)
+
+
+def group_at(groups: Groups, key: GroupKey) -> HeapGroup:
+    """The group of a key, made when it is new."""
+    group = groups.get(key)
+    if group is None:
+        group = groups[key] = HeapGroup()
+    return group
+
+
+def used_stacks(keys: Iterable[GroupKey]) -> set[int]:
+    """Numbers of all stacks that some groups mention."""
+    return {number for key in keys for number in (key.stack, key.leader) if number}

@@ -1,0 +1,71 @@
+"""Says what a report does not show, sentence by sentence."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+
+from leakline.dynamic.children import unseen_children
+from leakline.dynamic.process_log import ProcessLog, decode_text
+from leakline.model.finding import Finding
+from leakline.recording._format import Origin
+from leakline.recording.chunks import Damage
+
+
+def not_seen(logs: Collection[ProcessLog], damage: Damage) -> Iterator[str]:
+    """What the recording lacks, most important first."""
+    if not logs:
+        yield "No process wrote into the recording: nothing was watched."
+    for log in logs:
+        yield from _about_process(log)
+    yield from unseen_children(logs)
+    yield from _about_damage(damage)
+
+
+def _about_process(log: ProcessLog) -> Iterator[str]:
+    if log.end is None and not log.execs:
+        used = "nothing is known about its heap" if log.latest is None else "its last"
+        rest = (
+            used if log.latest is None else f"{used} complete look at the heap counts"
+        )
+        yield f"{_subject(log)} has no end (killed, or still running): {rest}."
+    elif log.latest is None and _should_have_looked(log):
+        yield f"{_subject(log)} ended without a complete look at its heap."
+    if log.latest is None and log.unfinished:
+        yield f"The findings of {log.name} are incomplete: its look was cut short."
+    sentences = Counter(decode_text(record.text) for record in log.not_seen)
+    for sentence, count in sentences.items():
+        times = f" ({count} times)" if count > 1 else ""
+        yield f"{_subject(log)}: {sentence.rstrip('.')}{times}."
+
+
+def _subject(log: ProcessLog) -> str:
+    return log.name[0].upper() + log.name[1:]
+
+
+def _should_have_looked(log: ProcessLog) -> bool:
+    """A forked child that allocated nothing does not look; a program does."""
+    return log.start is None or log.start.origin == Origin.EXEC
+
+
+def _about_damage(damage: Damage) -> Iterator[str]:
+    if damage.skipped_bytes:
+        yield (
+            f"{damage.skipped_bytes} bytes of the recording are damaged "
+            f"({damage.skipped_places} places) and were skipped."
+        )
+    if damage.missing_chunks:
+        yield (
+            f"{damage.missing_chunks} parts of the recording are missing: they could "
+            "not be written (is the disk full?)."
+        )
+    if damage.cut:
+        yield "The recording ends in the middle of a part."
+    if damage.unknown_records:
+        yield f"{damage.unknown_records} records of an unknown kind were skipped."
+
+
+def incomplete_stacks(findings: Iterable[Finding]) -> Iterator[str]:
+    """Says how many stacks end early, for each reason."""
+    stopped = (finding.allocation.stopped for finding in findings)
+    for reason, count in sorted(Counter(filter(None, stopped)).items()):
+        noun = "call stack ends" if count == 1 else "call stacks end"
+        yield f"{count} {noun} early: {reason}."

@@ -1,0 +1,184 @@
+"""Everything one process wrote into the recording, sorted for use.
+
+A process may look at its heap several times, and a copy of it may still be writing one
+look while it writes the next; so open snapshots are kept per writer, and the last
+complete one counts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from leakline.recording._format import (
+    ExecFailedRecord,
+    ExecRecord,
+    ForkRecord,
+    GroupRecord,
+    HeapTotalsRecord,
+    ModuleRecord,
+    NodeRecord,
+    NotSeenRecord,
+    OptionRecord,
+    ProcessEndRecord,
+    ProcessStartRecord,
+    Record,
+    SnapshotBeginRecord,
+    SnapshotEndRecord,
+    SpawnRecord,
+    StackHeldRecord,
+    SuppressionsRecord,
+    Trigger,
+)
+from leakline.recording.chunks import ProcessKey
+from leakline.recording.reader import RecordingFile, Writer
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """One look at the heap; `complete` says that its end was written."""
+
+    begin: SnapshotBeginRecord
+    groups: list[GroupRecord] = field(default_factory=list)
+    held: list[StackHeldRecord] = field(default_factory=list)
+    totals: HeapTotalsRecord | None = None
+    complete: bool = False
+
+
+@dataclass(slots=True)
+class ProcessLog:
+    """The records of one process.
+
+    Attributes:
+        latest: The last complete snapshot, None when there is none.
+        before: The complete one before it, which counts if an exec fails.
+        unfinished: Snapshots that were begun and never ended, by writer.
+        execs: Paths of the programs the process became; at most the last one counts.
+        suppressions: Texts of suppressions that the program carries.
+    """
+
+    key: ProcessKey
+    start: ProcessStartRecord | None = None
+    end: ProcessEndRecord | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    not_seen: list[NotSeenRecord] = field(default_factory=list)
+    suppressions: list[str] = field(default_factory=list)
+    modules: dict[int, ModuleRecord] = field(default_factory=dict)
+    nodes: dict[int, NodeRecord] = field(default_factory=dict)
+    latest: Snapshot | None = None
+    before: Snapshot | None = None
+    unfinished: dict[int, Snapshot] = field(default_factory=dict)
+    forks: list[int] = field(default_factory=list)
+    spawns: list[tuple[int, str]] = field(default_factory=list)
+    execs: list[str] = field(default_factory=list)
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Arguments of the program, the first being the path of its file."""
+        if self.start is None:
+            return ()
+        path, *arguments = decode_text(self.start.text).split("\0")
+        return (path, *arguments[1:])
+
+    @property
+    def name(self) -> str:
+        """How sentences call the process."""
+        program = self.command[0] if self.command else "an unnamed program"
+        return f"process {self.key.pid} ({program})"
+
+
+def read_processes(recording: RecordingFile) -> dict[ProcessKey, ProcessLog]:
+    """Reads the whole recording; processes come in order of appearance."""
+    logs: dict[ProcessKey, ProcessLog] = {}
+    for writer, record in recording.records():
+        log = logs.get(writer.process)
+        if log is None:
+            log = logs[writer.process] = ProcessLog(writer.process)
+        if type(record) is NodeRecord:
+            log.nodes[record.id] = record
+        elif type(record) is GroupRecord:
+            if snapshot := log.unfinished.get(writer.pid):
+                snapshot.groups.append(record)
+        else:
+            _take(log, writer, record)
+    return logs
+
+
+def _take(log: ProcessLog, writer: Writer, record: Record) -> None:
+    match record:
+        case ModuleRecord():
+            log.modules[record.id] = record
+        case ProcessStartRecord():
+            log.start = record
+        case ProcessEndRecord():
+            log.end = record
+        case OptionRecord():
+            name, _, value = decode_text(record.text).partition("=")
+            log.options[name] = value
+        case NotSeenRecord():
+            log.not_seen.append(record)
+        case SuppressionsRecord():
+            log.suppressions.append(decode_text(record.text))
+        case _:
+            _take_event(log, writer, record)
+
+
+def _take_event(log: ProcessLog, writer: Writer, record: Record) -> None:
+    match record:
+        case ForkRecord():
+            log.forks.append(record.child_pid)
+        case SpawnRecord():
+            log.spawns.append((record.child_pid, decode_text(record.text)))
+        case ExecRecord():
+            log.execs.append(decode_text(record.text))
+        case ExecFailedRecord():
+            _undo_exec(log)
+        case _:
+            _take_snapshot(log, writer, record)
+
+
+def _take_snapshot(log: ProcessLog, writer: Writer, record: Record) -> None:
+    if isinstance(record, SnapshotBeginRecord):
+        log.unfinished[writer.pid] = Snapshot(record)
+        return
+    snapshot = log.unfinished.get(writer.pid)
+    if snapshot is None:
+        return
+    match record:
+        case StackHeldRecord():
+            snapshot.held.append(record)
+        case HeapTotalsRecord():
+            snapshot.totals = record
+        case SnapshotEndRecord():
+            snapshot.complete = True
+            del log.unfinished[writer.pid]
+            _finish(log, snapshot)
+        case _:
+            pass
+
+
+def _finish(log: ProcessLog, snapshot: Snapshot) -> None:
+    """A copy may end after a later look did; the number tells which is newer."""
+    if log.latest is None or snapshot.begin.number >= log.latest.begin.number:
+        log.before, log.latest = log.latest, snapshot
+
+
+def _undo_exec(log: ProcessLog) -> None:
+    if log.execs:
+        log.execs.pop()
+    if log.latest is not None and log.latest.begin.trigger == Trigger.EXEC:
+        log.latest, log.before = log.before, None
+
+
+def chosen_snapshot(log: ProcessLog) -> Snapshot | None:
+    """What is reported of a process: its last complete look, else an incomplete one."""
+    if log.latest is not None:
+        return log.latest
+    return max(_unfinished(log), key=lambda one: one.begin.number, default=None)
+
+
+def _unfinished(log: ProcessLog) -> Iterator[Snapshot]:
+    yield from log.unfinished.values()
+
+
+def decode_text(text: bytes) -> str:
+    """Text of a record; bytes that are not UTF-8 stay visible as escapes."""
+    return text.decode("utf-8", "backslashreplace")

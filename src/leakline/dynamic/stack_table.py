@@ -1,0 +1,121 @@
+"""One table of call stacks for all processes of a run.
+
+Each process numbers its nodes for itself and has its modules at its own addresses. Here
+a stack is the same number whenever it has the same calls in the same modules, so that
+findings of several processes can be merged.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from leakline.dynamic.process_log import ProcessLog, decode_text
+from leakline.recording._format import ModuleRecord, Node, NodeRecord
+from leakline.symbols.resolve import Address, Module
+
+NO_MODULE = Module("", b"")
+
+# The runtime keeps at most 256 frames; a longer path is made up.
+DEPTH_LIMIT = 1024
+
+
+class Call(NamedTuple):
+    """One frame of a stack.
+
+    Attributes:
+        parent: The caller's number, 0 at the outermost frame.
+        address: Of the call, for naming; None where frames were left out.
+        flags: `Node` bits.
+        reason: `Stop` value, with `Node.STOPPED`.
+        returns_to: Link-time address the call returns to, or the interrupted
+            instruction.
+    """
+
+    parent: int
+    address: Address | None
+    flags: int
+    reason: int
+    returns_to: int
+
+
+@dataclass(slots=True)
+class StackTable:
+    """Calls by number; number 0 is the empty stack."""
+
+    calls: list[Call] = field(default_factory=lambda: [Call(0, None, 0, 0, 0)])
+    _numbers: dict[Call, int] = field(default_factory=dict)
+
+    def add(self, call: Call) -> int:
+        """The number of a call, new or known."""
+        number = self._numbers.get(call)
+        if number is None:
+            number = self._numbers[call] = len(self.calls)
+            self.calls.append(call)
+        return number
+
+    def path(self, number: int) -> list[Call]:
+        """The stack, innermost call first."""
+        calls: list[Call] = []
+        while number and len(calls) < DEPTH_LIMIT:
+            call = self.calls[number]
+            calls.append(call)
+            number = call.parent
+        return calls
+
+
+@dataclass(slots=True)
+class ProcessStacks:
+    """Translates the node ids of one process into numbers of the table."""
+
+    log: ProcessLog
+    table: StackTable
+    _numbers: dict[int, int] = field(default_factory=lambda: {0: 0})
+    _modules: dict[int, tuple[Module, int]] = field(default_factory=dict)
+
+    def number(self, node_id: int) -> int:
+        """The number of the stack that ends in a node; 0 when it is not known."""
+        numbers = self._numbers
+        if node_id in numbers:
+            return numbers[node_id]
+        pending = self._unknown_path(node_id)
+        for node in reversed(pending):
+            parent = numbers.get(node.parent, 0)
+            numbers[node.id] = self.table.add(self._call(node, parent))
+        return numbers.setdefault(node_id, 0)
+
+    def _unknown_path(self, node_id: int) -> list[NodeRecord]:
+        """Nodes not translated yet; a damaged file may hold a ring."""
+        pending: list[NodeRecord] = []
+        seen = set()
+        while node_id not in self._numbers and node_id not in seen:
+            node = self.log.nodes.get(node_id)
+            if node is None:
+                break
+            seen.add(node_id)
+            pending.append(node)
+            node_id = node.parent
+        return pending
+
+    def _call(self, node: NodeRecord, parent: int) -> Call:
+        if node.pc == 0:
+            return Call(parent, None, node.flags, node.reason, 0)
+        module, base = self._module(node.module)
+        returns_to = (node.pc - base) & (1 << 64) - 1
+        # A return address may already belong to the next line or function.
+        offset = returns_to if node.flags & Node.EXACT_PC else returns_to - 1
+        return Call(
+            parent, Address(module, offset), node.flags, node.reason, returns_to
+        )
+
+    def _module(self, module_id: int) -> tuple[Module, int]:
+        known = self._modules.get(module_id)
+        if known is None:
+            record = self.log.modules.get(module_id)
+            known = _describe(record) if record is not None else (NO_MODULE, 0)
+            self._modules[module_id] = known
+        return known
+
+
+def _describe(record: ModuleRecord) -> tuple[Module, int]:
+    build_id = record.text[: record.build_id_length]
+    path = decode_text(record.text[record.build_id_length :])
+    return Module(path, build_id), record.base
