@@ -6,7 +6,7 @@ BIN := .venv/bin
 SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
 
 # What a build needs beyond gcc and make; CMake and Ninja come from PyPI.
-BUILD_PACKAGES := g++ libc6-dev python3-venv
+BUILD_PACKAGES := g++ libc6-dev python3-venv clang-19 llvm-19-dev
 # Programs that the tests run under Leakline and compare with a plain run.
 TEST_PACKAGES := bash bzip2 git gzip perl redis-server nginx-light
 
@@ -23,7 +23,7 @@ setup: .venv/.installed  ## Packages, .venv and the built command .venv/bin/leak
 	touch $@
 
 .venv/.installed: .venv/.tools $(SOURCES)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet '.[static]'
 	touch $@
 
 demo: setup  ## Find the leaks of a small program

@@ -162,7 +162,7 @@ def _render(report: Report, arguments: Namespace) -> str:
 
 def _write(text: str, path: Path | None) -> None:
     if path:
-        write_report_file(path, text.encode(errors="backslashreplace"))
+        write_report_file(str(path), text.encode(errors="backslashreplace"))
         return
     encoding = sys.stdout.encoding or "ascii"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
