@@ -73,10 +73,16 @@ def binary(
             return x[1] - y[1]
         if x == y:
             return 0
-    if s.objects:
-        memory.escape(ctx, s, x)
-        memory.escape(ctx, s, y)
+    if s.objects and operator != "sub":
+        _escape_object(ctx, s, x)
+        _escape_object(ctx, s, y)
     return ctx.terms.symbol("bin", operator, x, y, bits)
+
+
+def _escape_object(ctx: Context, s: State, value: Value) -> None:
+    """An object's address is computed with: we no longer know who holds it."""
+    if not isinstance(value, int) and ctx.terms.kinds[value[0]] != SYMBOL:
+        memory.escape(ctx, s, value)
 
 
 def _numbers(ctx: Context, operator: str, x: int, y: int, bits: int) -> Value:
@@ -119,7 +125,7 @@ def cast(
         return _truncated(ctx, s, value, bits, from_bits)
     if operator in ("zext", "sext"):
         return _extended(ctx, s, operator, value, bits, from_bits)
-    memory.escape(ctx, s, value)
+    _escape_object(ctx, s, value)
     return ctx.terms.symbol("cast", operator, value, bits, from_bits)
 
 

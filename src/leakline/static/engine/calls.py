@@ -24,7 +24,7 @@ from leakline.static.engine.summary import (
     Place,
     Summary,
 )
-from leakline.static.engine.values import CODE, GLOBAL, Value, moved
+from leakline.static.engine.values import CODE, GLOBAL, SYMBOL, Value, moved
 from leakline.static.instructions import Call, CallFlag, Invoke
 
 # Longer chains of calls are cut in the middle of a report anyway.
@@ -104,8 +104,9 @@ def _unknown_library(
 ) -> list[State]:
     if row.flags & CallFlag.NORETURN:
         return []
-    for value in values:
-        memory.havoc(ctx, s, value)
+    for operand, value in zip(row.arguments, values, strict=True):
+        if _may_be_pointer(ctx, operand, value):
+            memory.havoc(ctx, s, value)
     if row.result >= 0:
         value = ctx.terms.symbol(
             "result", row.location, row.result, row.callee, s.epoch
@@ -114,6 +115,13 @@ def _unknown_library(
         if row.flags & CallFlag.NONNULL:
             constrain(ctx, s, value, NON_NULL)
     return [s]
+
+
+def _may_be_pointer(ctx: Context, operand: int, value: Value) -> bool:
+    """Numbers read from the caller's memory are no objects that could be kept."""
+    if isinstance(value, int):
+        return False
+    return operand not in ctx.flow.numbers or ctx.terms.kinds[value[0]] != SYMBOL
 
 
 def apply_summary(
@@ -188,9 +196,9 @@ class _Application:
         for value, item in frees:
             release(self._ctx, self._s, value, item.family, detail=item.places)
         for base, write, value in writes:
-            memory.store(
-                self._ctx, self._s, moved(base, write.offset), value, write.size_bytes
-            )
+            if not isinstance(base, int):
+                place = moved(base, write.offset)
+                memory.store(self._ctx, self._s, place, value, write.size_bytes)
         for value in escapes:
             memory.escape(self._ctx, self._s, value)
         if d.changes_world:

@@ -3,7 +3,15 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from leakline.static.engine.values import CODE, GLOBAL, Terms, Value
+from leakline.static.engine.values import (
+    CODE,
+    GLOBAL,
+    HEAP,
+    STACK,
+    SYMBOL,
+    Terms,
+    Value,
+)
 from leakline.static.facts import Body, Function, Global, Unit
 from leakline.static.instructions import (
     Call,
@@ -24,6 +32,8 @@ if TYPE_CHECKING:
     from leakline.static.models.language import Model
 
 _ASCII = 128
+# A joined value with more parts than this is not worth following.
+_MOST_PARTS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +110,7 @@ class Context:
     allocations: "dict[int, Allocation]" = field(default_factory=dict)
     releases: dict[int, tuple[str, int]] = field(default_factory=dict)
     candidates: "dict[tuple[object, ...], Candidate]" = field(default_factory=dict)
-    parts: dict[int, set[Value]] = field(default_factory=dict)
+    parts: dict[int, dict[Value, None]] = field(default_factory=dict)
     taints: dict[str, int] = field(default_factory=dict)
     walked: int = 0
     replaying: bool = False
@@ -151,6 +161,29 @@ class Context:
             elif item.offset_bytes == offset:
                 return self._constant(len(self.constants) + offset, constant)
         return None if variable.truncated else 0
+
+    def add_parts(self, base: int, values: tuple[Value, ...]) -> list[Value]:
+        """Remember what a joined symbol may stand for; those left out come back.
+
+        Only addresses of objects, and of memory that callers own, are worth it.
+        """
+        left_out: list[Value] = []
+        for value in values:
+            if isinstance(value, int) or not self._is_address(value[0]):
+                continue
+            parts = self.parts.setdefault(base, {})
+            if value in parts:
+                continue
+            if len(parts) < _MOST_PARTS:
+                parts[value] = None
+            else:
+                left_out.append(value)
+        return left_out
+
+    def _is_address(self, base: int) -> bool:
+        if self.terms.kinds[base] != SYMBOL:
+            return self.terms.kinds[base] in (HEAP, STACK)
+        return base in self.parts or self.terms.keys[base][0] in ("arg", "cell")
 
     def taint(self, reason: str) -> None:
         """Remember that the walk did not see everything."""

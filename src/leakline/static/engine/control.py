@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from leakline.static.facts import Body
+from leakline.static.facts import Body, Function
 from leakline.static.instructions import (
     Alloca,
     Asm,
@@ -36,6 +36,7 @@ class Flow:
         depth: How many loops each block is in.
         live: Registers needed at the start of each block, phis' sources aside.
         results: Registers that may become the function's result.
+        numbers: Registers that hold integers of any width.
         names: Register to the name and type of the variable that holds it first.
     """
 
@@ -47,10 +48,11 @@ class Flow:
     depth: tuple[int, ...]
     live: tuple[frozenset[int], ...]
     results: frozenset[int]
+    numbers: frozenset[int]
     names: dict[int, tuple[str, int]]
 
 
-def flow_of(body: Body) -> Flow:
+def flow_of(function: Function, body: Body) -> Flow:
     """Prepare a function."""
     successors = tuple(_successors(block[-1]) for block in body.blocks)
     predecessors = _inverse(successors)
@@ -70,6 +72,7 @@ def flow_of(body: Body) -> Flow:
         depth=depth,
         live=_live(body, successors, order),
         results=_results(body),
+        numbers=_numbers(function, body),
         names=_names(body),
     )
 
@@ -309,3 +312,32 @@ def _names(body: Body) -> dict[int, tuple[str, int]]:
                 variable = body.variables[row.variable]
                 names[row.result] = (variable.name, variable.type)
     return names
+
+
+# For each kind of instruction with a typed result, the place of the type in its row.
+_TYPES: dict[int, int] = {
+    Op.LOAD: 4,
+    Op.PHI: 3,
+    Op.SELECT: 6,
+    Op.BINARY: 6,
+    Op.CAST: 5,
+    Op.CALL: 5,
+    Op.INVOKE: 5,
+    Op.EXTRACT: 5,
+    Op.ATOMIC: 7,
+}
+
+
+def _numbers(function: Function, body: Body) -> frozenset[int]:
+    found = {
+        index
+        for index, parameter in enumerate(function.declaration.parameters)
+        if (parameter.ty or 0) > 0
+    }
+    for block in body.blocks:
+        for instruction in block:
+            row: tuple[Any, ...] = instruction
+            place = _TYPES.get(row[0])
+            if row[0] == Op.COMPARE or (place is not None and (row[place] or 0) > 0):
+                found.add(row[1])
+    return frozenset(found)

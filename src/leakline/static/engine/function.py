@@ -50,7 +50,7 @@ def check_function(
 ) -> Checked:
     """Walk a function, confirm what looks wrong, and summarise it."""
     body = function.body()
-    flow = flow_of(body)
+    flow = flow_of(function, body)
     ctx = Context(function_id, unit, function, body, flow, surroundings, options)
     result = walk(ctx)
     defects, brought, latent, replayed = _confirm(ctx, ask)

@@ -144,10 +144,8 @@ def bases_in(ctx: Context, value: Value) -> list[int]:
     """The bases a value mentions, those inside its expression included."""
     if isinstance(value, int):
         return []
-    found = [value[0]]
-    for part in memory.mentioned(ctx, value):
-        found.extend(bases_in(ctx, part))
-    return found
+    parts = memory.mentioned(ctx, value)
+    return [value[0], *(part[0] for part in parts if not isinstance(part, int))]
 
 
 def report_lost(ctx: Context, s: State, base: int, *, leaving: int = -1) -> None:

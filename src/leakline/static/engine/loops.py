@@ -25,8 +25,10 @@ def enter(ctx: Context, s: State, source: int, target: int) -> bool:
     s.env.update(phis)
     _leave_loops(ctx, s, target)
     if target in ctx.flow.loops:
-        if s.loops and s.loops[-1].head == target:
-            return _next_round(ctx, s, target)
+        while any(loop.head == target for loop in s.loops):
+            if s.loops[-1].head == target:
+                return _next_round(ctx, s, target)
+            s.loops = s.loops[:-1]
         _start_loop(ctx, s, target, phis)
     return True
 
@@ -137,8 +139,8 @@ def _widened(
     if FREED in s.objects.values():
         memory.escape(ctx, s, now)
     symbol = ctx.terms.symbol("widen", *name, s.epoch)
-    parts = ctx.parts.setdefault(symbol[0], set())
-    parts.update((before, now))
+    for value in ctx.add_parts(symbol[0], (before, now)):
+        memory.escape(ctx, s, value)
     wide = _wide_range(value_range(ctx, s, before), value_range(ctx, s, now))
     if wide != ANY:
         s.writable_ranges()[symbol[0]] = wide

@@ -186,10 +186,10 @@ def escape(ctx: Context, s: State, value: Value) -> None:
     """The value goes where we do not look: what it leads to is no longer ours."""
     if isinstance(value, int) or ctx.terms.kinds[value[0]] in (CODE, GLOBAL):
         return
-    for base in reachable(ctx, s, (value[0],)):
+    parts = [part for part in mentioned(ctx, value) if not isinstance(part, int)]
+    roots = [value[0], *(part[0] for part in parts)]
+    for base in reachable(ctx, s, roots):
         escape_object(ctx, s, base)
-    for part in mentioned(ctx, value):
-        escape(ctx, s, part)
 
 
 def escape_object(ctx: Context, s: State, base: int) -> None:
@@ -207,33 +207,32 @@ def _owned_by_caller(ctx: Context, base: int) -> bool:
 
 
 def mentioned(ctx: Context, value: Value) -> list[Value]:
-    """Values that an expression or a joined value may be turned back into."""
+    """The values that a joined or selected value may stand for."""
     if isinstance(value, int):
         return []
-    parts = ctx.parts.get(value[0])
-    if parts is not None:
-        return sorted(_all_parts(ctx, value[0]), key=repr)
-    key = ctx.terms.keys[value[0]]
-    if key[0] in ("bin", "cast", "select"):
-        return [part for part in key[2:4] if isinstance(part, tuple)]
-    return []
-
-
-def _all_parts(ctx: Context, base: int) -> set[Value]:
-    """What a joined symbol may stand for, with joined parts taken apart."""
-    seen = {base}
-    found: set[Value] = set()
-    work = [base]
-    while work:
-        for part in ctx.parts[work.pop()]:
-            if isinstance(part, int) or part[0] in seen:
-                continue
-            seen.add(part[0])
-            if part[0] in ctx.parts:
+    if value[0] not in ctx.parts and ctx.terms.keys[value[0]][0] != "select":
+        return []
+    seen = {value[0]}
+    found: list[Value] = []
+    work = [value[0]]
+    while work and len(found) < _MOST_PARTS:
+        for part in _parts(ctx, work.pop()):
+            if not isinstance(part, int) and part[0] not in seen:
+                seen.add(part[0])
+                found.append(part)
                 work.append(part[0])
-            else:
-                found.add(part)
     return found
+
+
+# More parts than this do not make a joined value better known.
+_MOST_PARTS = 64
+
+
+def _parts(ctx: Context, base: int) -> list[Value]:
+    key = ctx.terms.keys[base]
+    if key[0] == "select":
+        return [key[2], key[3]]
+    return list(ctx.parts.get(base, ()))
 
 
 def _escape_held(ctx: Context, s: State, base: int) -> None:

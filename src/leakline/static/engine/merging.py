@@ -53,10 +53,12 @@ def properties(ctx: Context, s: State) -> Any:  # noqa: ANN401  # any hashable k
     if not s.objects:
         return rounds, results
     kinds = ctx.terms.kinds
+    keys = ctx.terms.keys
     lives = frozenset(
         item
         for item in s.objects.items()
-        if item[1] != ESCAPED or kinds[item[0]] == SYMBOL
+        if item[1] != ESCAPED
+        or (kinds[item[0]] == SYMBOL and keys[item[0]][0] == "arg")
     )
     return rounds, results, lives, _holders(s)
 
@@ -138,6 +140,8 @@ def _joined(
     their: Value,
     name: tuple[object, ...],
     ranges: dict[int, Range],
+    *,
+    pointer: bool,
 ) -> Value:
     """One symbol for two values."""
     symbol = ctx.terms.symbol("join", *name, s.epoch)
@@ -146,8 +150,9 @@ def _joined(
         ranges[symbol[0]] = wide
     else:
         ranges.pop(symbol[0], None)
-    parts = ctx.parts.setdefault(symbol[0], set())
-    parts.update((mine, their))
+    if pointer:
+        for value in ctx.add_parts(symbol[0], (mine, their)):
+            memory.escape(ctx, s, value)
     return symbol
 
 
@@ -161,7 +166,11 @@ def _join_registers(
             continue
         if their is None:
             their = ctx.terms.symbol("undef", register)
-        s.env[register] = _joined(ctx, s, other, mine, their, (place, register), ranges)
+        pointer = register not in ctx.flow.numbers
+        name = (place, register)
+        s.env[register] = _joined(
+            ctx, s, other, mine, their, name, ranges, pointer=pointer
+        )
 
 
 def _join_memory(
@@ -198,14 +207,25 @@ def _join_cells(
         size = (my_cell or their_cell or (0, 8))[1]
         left = _held(ctx, s, base, offset, my_cell)
         right = _held(ctx, other, base, offset, their_cell)
+        if my_cell is None and is_null_base(s, base):
+            left = right
+        elif their_cell is None and is_null_base(other, base):
+            right = left
         if left == right:
             value = left
         else:
             name = (place, base, offset)
-            value = _joined(ctx, s, other, left, right, name, ranges)
+            pointer = size == memory.POINTER_BYTES
+            value = _joined(ctx, s, other, left, right, name, ranges, pointer=pointer)
         changes.append((offset, value, size))
     for offset, value, size in changes:
         memory.set_cell(ctx, s, base, offset, value, size)
+
+
+def is_null_base(s: State, base: int) -> bool:
+    """Where a pointer is null there is no memory that could hold something else."""
+    known = s.ranges.get(base)
+    return known is not None and known[0] == known[1] == 0
 
 
 def _held(

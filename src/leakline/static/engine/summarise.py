@@ -1,5 +1,6 @@
 """From the states at a function's returns to its summary."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,8 @@ from leakline.static.engine.summary import (
 from leakline.static.engine.values import GLOBAL, HEAP, STACK, SYMBOL, Value
 
 _MOST_WRITES = 48
-_MOST_CONDITIONS = 24
+_MOST_CONDITIONS = 12
+_MOST_UNKNOWN = 6
 
 
 def summarise(ctx: Context, exits: list[Exit], latent: tuple[Latent, ...]) -> Summary:
@@ -131,12 +133,35 @@ def _writes(
         for offset, (value, size) in cells.items():
             if visible and isinstance(offset, int) and len(writes) < _MOST_WRITES:
                 if not _unchanged(ctx, base, offset, value):
-                    lost.update(_unnamed_parts(ctx, value))
+                    if size == memory.POINTER_BYTES:
+                        lost.update(_unnamed_parts(ctx, value))
                     named = namer.value(value)
                     writes.append(Write(namer.base(base), offset, named, size))
-            elif kind != HEAP or base in reached:
+            elif size == memory.POINTER_BYTES and (kind != HEAP or base in reached):
                 lost.update(_pointers(ctx, s, value))
-    return tuple(writes), tuple(overwritten), lost
+    limited = {number for base, number in namer.unknown.items() if base in s.ranges}
+    kept = _collapsed(writes, overwritten, limited)
+    return kept, tuple(dict.fromkeys(overwritten)), lost
+
+
+def _collapsed(
+    writes: list[Write], overwritten: list[Name], limited: set[int]
+) -> tuple[Write, ...]:
+    """Many unknown values in one object say no more than that it changed."""
+    unknown = Counter(w.base for w in writes if _is_unknown(w.value, limited))
+    many = {base for base, count in unknown.items() if count > _MOST_UNKNOWN}
+    overwritten.extend(base for base in unknown if base in many)
+    return tuple(
+        w for w in writes if w.base not in many or not _is_unknown(w.value, limited)
+    )
+
+
+def _is_unknown(value: NamedValue, limited: set[int]) -> bool:
+    return (
+        not isinstance(value, int)
+        and value[0][0] == "new"
+        and value[0][1] not in limited
+    )
 
 
 def _unchanged(ctx: Context, base: int, offset: int, value: Value) -> bool:
@@ -190,10 +215,14 @@ def _behaviour(d: Disjunct) -> Any:  # noqa: ANN401  # any hashable key
         d.allocations,
         d.kept,
         frees,
-        frozenset(d.escapes),
+        frozenset(value for value in d.escapes if _is_argument(value)),
         heap_writes,
         _result_class(d),
     )
+
+
+def _is_argument(value: NamedValue) -> bool:
+    return not isinstance(value, int) and value[0][0] == "arg"
 
 
 def _result_class(d: Disjunct) -> Any:  # noqa: ANN401  # any hashable key
@@ -227,7 +256,7 @@ def _join(left: Disjunct, right: Disjunct) -> Disjunct:
         allocations=left.allocations,
         kept=left.kept,
         frees=left.frees,
-        escapes=left.escapes,
+        escapes=tuple(dict.fromkeys(left.escapes + right.escapes)),
         writes=writes,
         overwritten=overwritten,
         unknown=unknown,
@@ -245,6 +274,10 @@ def _join_writes(
     writes = []
     for place in dict.fromkeys((*mine, *theirs)):
         first, second = mine.get(place), theirs.get(place)
+        if first is None and _is_null(left, place[0]):
+            first = second
+        elif second is None and _is_null(right, place[0]):
+            second = first
         if first == second and first is not None:
             writes.append(first)
         else:
@@ -254,6 +287,10 @@ def _join_writes(
             writes.append(Write(place[0], place[1], unknown, size))
     overwritten = tuple(dict.fromkeys(left.overwritten + right.overwritten))
     return tuple(writes), overwritten
+
+
+def _is_null(d: Disjunct, name: Name) -> bool:
+    return any(item == (name, (0, 0, None)) for item in d.conditions)
 
 
 def _fewer(disjuncts: list[Disjunct], most: int) -> list[Disjunct]:
