@@ -2,6 +2,7 @@
 
 import os
 from argparse import Namespace
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def check(arguments: Namespace) -> Report:
     Raises:
         CheckError: Nothing could be looked at.
     """
+    _need_solver()
     models = load_models(arguments.model)
     toolchain = find_toolchain(arguments.clang)
     inputs = find_inputs(arguments)
@@ -51,6 +53,14 @@ def check(arguments: Namespace) -> Report:
     if cache:
         trim(cache)
     return _report(arguments, inputs, gathered, analysis)
+
+
+def _need_solver() -> None:
+    if find_spec("z3") is None:
+        raise CheckError(
+            "the static checker needs the Z3 solver; install it with "
+            "pip install 'leakline[static]'"
+        )
 
 
 def _options(arguments: Namespace, jobs: int, cache: Path | None) -> AnalysisOptions:
