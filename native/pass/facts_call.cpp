@@ -1,5 +1,6 @@
 // Rows of calls: ordinary ones, intrinsics and inline assembly.
 #include "facts_instruction.h"
+#include "facts_member.h"
 #include "facts_op.h"
 
 #include "llvm/IR/InlineAsm.h"
@@ -66,9 +67,21 @@ void InstructionWriter::call_fields(const CallBase& call) {
     out_.value(call_flags(call));
     if (signature.empty()) {
         out_.value(nullptr);
+        out_.value(nullptr);
     } else {
         out_.value(signature);
         calls_.signatures.push_back(std::move(signature));
+        member_of_callee(*target);
+    }
+}
+
+void InstructionWriter::member_of_callee(const Value& callee) {
+    const auto* load = dyn_cast<LoadInst>(&callee);
+    std::string member = load ? code_member(unit_, *load->getPointerOperand()) : "";
+    if (member.empty()) {
+        out_.value(nullptr);
+    } else {
+        out_.value(member);
     }
 }
 

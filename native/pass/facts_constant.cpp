@@ -108,8 +108,8 @@ class InitialiserWriter {
         : out_(out), layout_(layout) {
     }
 
-    bool truncated() const {
-        return truncated_;
+    Initialised result() && {
+        return std::move(result_);
     }
 
     void visit(const Constant& constant, int64_t offset) {
@@ -150,7 +150,7 @@ class InitialiserWriter {
             return;
         }
         int64_t step = bytes_of(layout_, data.getElementType());
-        for (unsigned i = 0; i < data.getNumElements() && !truncated_; ++i) {
+        for (unsigned i = 0; i < data.getNumElements() && !result_.truncated; ++i) {
             visit(*data.getElementAsConstant(i), offset + step * i);
         }
     }
@@ -158,8 +158,12 @@ class InitialiserWriter {
     void scalar(const Constant& constant, int64_t offset) {
         bool is_plain = isa<ConstantInt>(constant) || isa<ConstantFP>(constant);
         if (is_plain && ++plain_ > kMaxPlainScalars) {
-            truncated_ = true;
+            result_.truncated = true;
             return;
+        }
+        if (const auto* code =
+                dyn_cast<Function>(constant.stripPointerCastsAndAliases())) {
+            result_.addresses.push_back({offset, code});
         }
         out_.array([&] {
             out_.value(offset);
@@ -180,7 +184,7 @@ class InitialiserWriter {
     const DataLayout& layout_;
     Mentioned mentioned_;
     unsigned plain_ = 0;
-    bool truncated_ = false;
+    Initialised result_;
 };
 
 } // namespace
@@ -213,11 +217,11 @@ void write_constant(json::OStream& out, const DataLayout& layout,
     });
 }
 
-bool write_initialiser(json::OStream& out, const DataLayout& layout,
-                       const Constant& constant) {
+Initialised write_initialiser(json::OStream& out, const DataLayout& layout,
+                              const Constant& constant) {
     InitialiserWriter writer(out, layout);
     out.array([&] { writer.visit(constant, 0); });
-    return writer.truncated();
+    return std::move(writer).result();
 }
 
 } // namespace leakline

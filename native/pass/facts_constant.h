@@ -16,8 +16,20 @@ struct Mentioned {
 void write_constant(llvm::json::OStream& out, const llvm::DataLayout& layout,
                     const llvm::Constant& constant, Mentioned& mentioned);
 
-// Writes the list of scalars that are not zero; returns whether some were left out.
-bool write_initialiser(llvm::json::OStream& out, const llvm::DataLayout& layout,
-                       const llvm::Constant& constant);
+// A function's address within an initial value.
+struct CodeAddress {
+    int64_t offset_bytes;
+    const llvm::Function* function;
+};
+
+// What was met while an initial value was written.
+struct Initialised {
+    bool truncated = false;
+    std::vector<CodeAddress> addresses;
+};
+
+// Writes the list of scalars that are not zero; plain ones only up to a limit.
+Initialised write_initialiser(llvm::json::OStream& out, const llvm::DataLayout& layout,
+                              const llvm::Constant& constant);
 
 } // namespace leakline

@@ -155,6 +155,21 @@ void write_names(json::OStream& out, StringRef key, const Names& names) {
     });
 }
 
+void write_member_stores(json::OStream& out, const CallsMade& calls) {
+    out.attributeArray("member_stores", [&] {
+        for (const auto& [member, function] : calls.member_stores) {
+            out.array([&] {
+                out.value(member);
+                if (function.empty()) {
+                    out.value(nullptr);
+                } else {
+                    out.value(function);
+                }
+            });
+        }
+    });
+}
+
 struct Totals {
     int values, instructions;
 };
@@ -176,6 +191,7 @@ void write_header(json::OStream& out, UnitContext& unit, const Function& functio
         write_names(out, "takes", mentioned.functions);
         write_names(out, "signatures", calls.signatures);
         write_names(out, "globals", mentioned.globals);
+        write_member_stores(out, calls);
         out.attribute("values", totals.values);
         out.attribute("instructions", totals.instructions);
     });

@@ -1,5 +1,6 @@
 #include "facts_instruction.h"
 
+#include "facts_member.h"
 #include "facts_op.h"
 
 #include "llvm/IR/DebugInfo.h"
@@ -113,6 +114,21 @@ void InstructionWriter::store_row(const StoreInst& instruction) {
     ty(type);
     out_.value(bytes_of(unit_.layout, type));
     out_.value(access_flags(instruction));
+    note_member_store(instruction);
+}
+
+void InstructionWriter::note_member_store(const StoreInst& instruction) {
+    const Value* stored = instruction.getValueOperand();
+    if (!stored->getType()->isPointerTy() || isa<ConstantPointerNull>(stored)) {
+        return;
+    }
+    std::string member = code_member(unit_, *instruction.getPointerOperand());
+    if (!member.empty()) {
+        const auto* function =
+            dyn_cast<Function>(stored->stripPointerCastsAndAliases());
+        calls_.member_stores.insert(
+            {member, function ? function->getName().str() : ""});
+    }
 }
 
 // The structure that a step of pointer arithmetic goes into, if it goes into one.

@@ -5,12 +5,17 @@
 
 #include "llvm/IR/IntrinsicInst.h"
 
+#include <set>
+
 namespace leakline {
 
 // What a function does beyond its body, gathered while rows are written.
 struct CallsMade {
     llvm::SetVector<llvm::StringRef> names;
     std::vector<std::string> signatures;
+    // Members that function pointers are stored to, with the function's name; empty
+    // for a value that is not one known function.
+    std::set<std::pair<std::string, std::string>> member_stores;
 };
 
 class InstructionWriter {
@@ -27,6 +32,7 @@ class InstructionWriter {
     void alloca_row(const llvm::AllocaInst& instruction);
     void load_row(const llvm::LoadInst& instruction);
     void store_row(const llvm::StoreInst& instruction);
+    void note_member_store(const llvm::StoreInst& instruction);
     void address_row(const llvm::GetElementPtrInst& instruction);
     void compare_row(const llvm::ICmpInst& instruction);
     void phi_row(const llvm::PHINode& instruction);
@@ -45,6 +51,7 @@ class InstructionWriter {
     void modify_row(const llvm::AtomicRMWInst& instruction);
     void variadic_row(const llvm::Instruction& instruction, llvm::StringRef action);
     void call_row(const llvm::CallBase& instruction);
+    void member_of_callee(const llvm::Value& callee);
     void call_fields(const llvm::CallBase& instruction);
     bool intrinsic_row(const llvm::IntrinsicInst& instruction);
     void memory_row(const llvm::MemIntrinsic& instruction);

@@ -56,17 +56,6 @@ std::string signature_of(const DataLayout& layout, const FunctionType& type) {
     return text + ")";
 }
 
-TypeTable::TypeTable(const Module& module) {
-    DebugInfoFinder finder;
-    finder.processModule(module);
-    for (const DIType* type : finder.types()) {
-        const auto* composite = dyn_cast<DICompositeType>(type);
-        if (composite && !composite->isForwardDecl() && !composite->getName().empty()) {
-            structs_by_name_[composite->getName()].push_back(composite);
-        }
-    }
-}
-
 static bool is_transparent(const DIType& type) {
     switch (type.getTag()) {
     case dwarf::DW_TAG_typedef:
@@ -80,7 +69,15 @@ static bool is_transparent(const DIType& type) {
     }
 }
 
-int TypeTable::index(const DIType* type) {
+const DIType* TypeTable::resolved(const DIType* type) {
+    while (type && is_transparent(*type)) {
+        type = cast<DIDerivedType>(type)->getBaseType();
+    }
+    return type;
+}
+
+// The name people use for a type: its own, or that of the nearest typedef.
+static StringRef name_of(const DIType* type) {
     StringRef typedef_name;
     while (type && is_transparent(*type)) {
         if (type->getTag() == dwarf::DW_TAG_typedef) {
@@ -88,6 +85,33 @@ int TypeTable::index(const DIType* type) {
         }
         type = cast<DIDerivedType>(type)->getBaseType();
     }
+    return !type || type->getName().empty() ? typedef_name : type->getName();
+}
+
+std::string TypeTable::struct_key(const DIType* type) {
+    StringRef name = name_of(type);
+    const DIType* plain = resolved(type);
+    if (name.empty() || !plain) {
+        return "";
+    }
+    return (name + "/" + Twine(plain->getSizeInBits() / 8)).str();
+}
+
+TypeTable::TypeTable(const Module& module) {
+    DebugInfoFinder finder;
+    finder.processModule(module);
+    for (const DIType* type : finder.types()) {
+        const auto* composite = dyn_cast_or_null<DICompositeType>(resolved(type));
+        StringRef name = type->getName();
+        if (composite && !composite->isForwardDecl() && !name.empty()) {
+            structs_by_name_[name].push_back(type);
+        }
+    }
+}
+
+int TypeTable::index(const DIType* type) {
+    StringRef name = name_of(type);
+    type = resolved(type);
     if (!type) {
         return -1;
     }
@@ -98,50 +122,48 @@ int TypeTable::index(const DIType* type) {
         // The number is taken before the members are visited: types refer to
         // themselves.
         entries_.emplace_back();
-        std::string entry = encode(*type, typedef_name);
+        std::string entry = encode(*type, name);
         entries_[static_cast<size_t>(number)] = std::move(entry);
     }
     return number;
 }
 
-int TypeTable::index_of_struct(const DataLayout& layout, const StructType& type) {
-    if (!type.hasName()) {
-        return -1;
-    }
-    auto [place, is_new] = struct_indices_.try_emplace(&type, -1);
-    if (!is_new) {
-        return place->second;
-    }
-    // "struct.node.12" is the thirteenth structure of that name in the compiler.
+// The name in the source of "struct.node.12", the thirteenth node the compiler met.
+static StringRef source_name(const StructType& type) {
     StringRef name = type.getName().split('.').second;
     StringRef suffix = name.rsplit('.').second;
     if (!suffix.empty() && suffix.find_first_not_of("0123456789") == StringRef::npos) {
         name = name.rsplit('.').first;
     }
-    if (size_t scope = name.rfind("::"); scope != StringRef::npos) {
-        name = name.substr(scope + 2);
+    size_t scope = name.rfind("::");
+    return scope == StringRef::npos ? name : name.substr(scope + 2);
+}
+
+const DIType* TypeTable::type_of_struct(const DataLayout& layout,
+                                        const StructType& type) {
+    if (!type.hasName()) {
+        return nullptr;
     }
-    int found = -1;
-    auto bits =
-        static_cast<uint64_t>(bytes_of(layout, const_cast<StructType*>(&type))) * 8;
-    if (auto candidates = structs_by_name_.find(name);
-        candidates != structs_by_name_.end()) {
-        for (const DICompositeType* candidate : candidates->second) {
-            if (candidate->getSizeInBits() == bits) {
-                found = index(candidate);
+    auto [place, is_new] = struct_types_.try_emplace(&type, nullptr);
+    if (is_new) {
+        auto bits =
+            static_cast<uint64_t>(bytes_of(layout, const_cast<StructType*>(&type))) * 8;
+        for (const DIType* candidate : structs_by_name_.lookup(source_name(type))) {
+            if (resolved(candidate)->getSizeInBits() == bits) {
+                place->second = candidate;
                 break;
             }
         }
     }
-    struct_indices_[&type] = found;
-    return found;
+    return place->second;
+}
+
+int TypeTable::index_of_struct(const DataLayout& layout, const StructType& type) {
+    return index(type_of_struct(layout, type));
 }
 
 const DIDerivedType* TypeTable::member_at(const DIType* type, uint64_t offset_bits) {
-    while (type && is_transparent(*type)) {
-        type = cast<DIDerivedType>(type)->getBaseType();
-    }
-    const auto* composite = dyn_cast_or_null<DICompositeType>(type);
+    const auto* composite = dyn_cast_or_null<DICompositeType>(resolved(type));
     if (!composite || composite->getTag() == dwarf::DW_TAG_array_type) {
         return nullptr;
     }
@@ -169,8 +191,7 @@ static int64_t array_count(const DICompositeType& type) {
     return total;
 }
 
-std::string TypeTable::encode(const DIType& type, StringRef typedef_name) {
-    StringRef name = type.getName().empty() ? typedef_name : type.getName();
+std::string TypeTable::encode(const DIType& type, StringRef name) {
     if (const auto* composite = dyn_cast<DICompositeType>(&type)) {
         return encode_composite(*composite, name);
     }

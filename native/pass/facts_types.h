@@ -33,8 +33,18 @@ class TypeTable {
     // Index of a type, -1 for void and unknown. Typedefs and qualifiers are resolved.
     int index(const llvm::DIType* type);
 
-    // Index of the source type of an IR structure, -1 when debug info lacks it.
+    // The source type of an IR structure, null when debug info lacks it.
+    const llvm::DIType* type_of_struct(const llvm::DataLayout& layout,
+                                       const llvm::StructType& type);
+
+    // Index of that type, -1 when debug info lacks it.
     int index_of_struct(const llvm::DataLayout& layout, const llvm::StructType& type);
+
+    // The type without typedefs and qualifiers; null for void.
+    static const llvm::DIType* resolved(const llvm::DIType* type);
+
+    // "name/bytes" of a structure, the same in every unit; empty when it has no name.
+    static std::string struct_key(const llvm::DIType* type);
 
     // Name and type of the member that starts at a bit offset; empty when none does.
     static const llvm::DIDerivedType* member_at(const llvm::DIType* type,
@@ -43,13 +53,13 @@ class TypeTable {
     void write(llvm::json::OStream& out) const;
 
   private:
-    std::string encode(const llvm::DIType& type, llvm::StringRef typedef_name);
+    std::string encode(const llvm::DIType& type, llvm::StringRef name);
     std::string encode_composite(const llvm::DICompositeType& type,
                                  llvm::StringRef name);
 
     llvm::DenseMap<const llvm::DIType*, int> indices_;
-    llvm::DenseMap<const llvm::StructType*, int> struct_indices_;
-    llvm::StringMap<std::vector<const llvm::DICompositeType*>> structs_by_name_;
+    llvm::DenseMap<const llvm::StructType*, const llvm::DIType*> struct_types_;
+    llvm::StringMap<std::vector<const llvm::DIType*>> structs_by_name_;
     std::vector<std::string> entries_;
 };
 

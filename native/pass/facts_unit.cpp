@@ -3,6 +3,7 @@
 #include "facts_assignment.h"
 #include "facts_constant.h"
 #include "facts_function.h"
+#include "facts_member.h"
 #include "facts_op.h"
 
 #include "llvm/BinaryFormat/Dwarf.h"
@@ -207,7 +208,7 @@ static void write_global(json::OStream& out, UnitContext& unit,
     global.getDebugInfo(expressions);
     const DIGlobalVariable* source =
         expressions.empty() ? nullptr : expressions.front()->getVariable();
-    bool truncated = false;
+    Initialised initialised;
     out.attribute("name", global.getName());
     out.attribute("display", source ? source->getName() : global.getName());
     out.attribute("linkage", linkage_word(global));
@@ -220,12 +221,24 @@ static void write_global(json::OStream& out, UnitContext& unit,
     out.attribute("line", source ? static_cast<int>(source->getLine()) : 0);
     out.attributeBegin("initialiser");
     if (global.hasInitializer()) {
-        truncated = write_initialiser(out, unit.layout, *global.getInitializer());
+        initialised = write_initialiser(out, unit.layout, *global.getInitializer());
     } else {
         out.array([] {});
     }
     out.attributeEnd();
-    out.attribute("truncated", truncated);
+    out.attribute("truncated", initialised.truncated);
+    out.attributeArray("member_stores", [&] {
+        for (const CodeAddress& address : initialised.addresses) {
+            auto offset = static_cast<uint64_t>(address.offset_bytes);
+            std::string member = code_member_of_global(global, offset);
+            if (!member.empty()) {
+                out.array([&] {
+                    out.value(member);
+                    out.value(address.function->getName());
+                });
+            }
+        }
+    });
 }
 
 static void write_globals(json::OStream& out, UnitContext& unit) {

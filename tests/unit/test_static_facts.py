@@ -332,6 +332,7 @@ def test_damaged_facts_are_refused(damage: str) -> None:
         b'{"name":"f","display":"f","signature":"v()","variadic":false,"returns":null,'
         b'"parameters":[],"attributes":[],"releases":[],"linkage":"external","file":0,'
         b'"line":1,"return_type":-1,"calls":[],"takes":[],"signatures":[],"globals":[],'
+        b'"member_stores":[],'
         b'"values":0,"instructions":1}'
     )
     lines = [header, function, b"{}", b'{"end": 1}']

@@ -152,6 +152,61 @@ def test_an_indirect_call_reaches_what_is_taken(facts_of: FactsOf) -> None:
     assert not program.is_address_taken("c")
 
 
+def test_a_call_may_ignore_results_and_pass_too_much(facts_of: FactsOf) -> None:
+    unit = facts_of(
+        "int one(char *p) { return *p; } void two(void *p, int n) {}\n"
+        "void three(void *p, int n, int m) {}\n"
+        "void *kept[] = {one, two, three};\n"
+        "void call(void (*f)(void *, int)) { f(0, 1); }\n"
+        "int main(void) { return 0; }\n"
+    )
+    program = Program([unit], [linked(0)])
+    assert indirect_call(program, "call") == ("one", "two")
+
+
+MEMBERS = """
+typedef struct { int n; void (*drop)(void *); } ops;
+static void a(void *p) {} static void b(void *p) {} static void c(void *p) {}
+void (*others[])(void *) = {c};
+static ops table[] = {{1, a}, {2, 0}};
+static void (*hook)(void *);
+void set(void (*f)(void *)) { table[1].drop = b; %s }
+void call(ops *o) { o->drop(o); }
+void call_hook(void) { hook(0); }
+int main(int n, char **v) { hook = c; return table[n].n; }
+"""
+
+
+def target_names(program: Program, caller: str) -> set[str]:
+    return {name.partition("@")[0] for name in indirect_call(program, caller) or ()}
+
+
+def test_a_member_holds_what_is_stored_into_it(facts_of: FactsOf) -> None:
+    program = Program([facts_of(MEMBERS % "")], [linked(0)])
+    assert target_names(program, "call") == {"a", "b"}
+    assert target_names(program, "call_hook") == {"c"}
+
+
+def test_a_member_that_is_set_from_outside_may_hold_anything(
+    facts_of: FactsOf,
+) -> None:
+    unit = facts_of(MEMBERS % "table[0].drop = f; hook = f;")
+    program = Program([unit], [linked(0)])
+    assert target_names(program, "call") == {"a", "b", "c"}
+    assert target_names(program, "call_hook") == {"a", "b", "c"}
+
+
+def test_variables_of_one_name_in_two_units_are_apart(facts_of: FactsOf) -> None:
+    text = (
+        "static void f(void) {} static void (*hook)(void);\n"
+        "void %s(void) { hook = f; hook(); }\n"
+    )
+    units = [facts_of(text % name, f"{name}.c") for name in ("one", "two")]
+    program = Program(units, [linked(0, 1)])
+    assert indirect_call(program, "one") != indirect_call(program, "two")
+    assert len(indirect_call(program, "one") or ()) == 1
+
+
 def test_library_functions_can_be_targets(facts_of: FactsOf) -> None:
     unit = facts_of(
         "void free(void *);\n"

@@ -112,6 +112,16 @@ class Declaration:
     releases: tuple[Release, ...]
 
 
+class MemberStore(NamedTuple):
+    """A function pointer that is stored into a member or variable.
+
+    `function` is None when the value is not one known function.
+    """
+
+    member: str
+    function: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class InitialValue:
     """One scalar that a global variable starts with."""
@@ -143,6 +153,7 @@ class Global:
     line: int
     initialiser: tuple[InitialValue, ...]
     truncated: bool
+    member_stores: tuple[MemberStore, ...]
 
 
 class Variable(NamedTuple):
@@ -192,6 +203,7 @@ class Function:
         takes: Names of functions whose address is used other than for a call.
         signatures: Signatures of its indirect calls.
         globals: Names of global variables it uses.
+        member_stores: Function pointers it stores into members and variables.
         encoded_body: The body's line of the facts; `body()` decodes it.
     """
 
@@ -206,6 +218,7 @@ class Function:
     takes: tuple[str, ...]
     signatures: tuple[str, ...]
     globals: tuple[str, ...]
+    member_stores: tuple[MemberStore, ...]
     values: int
     instructions: int
     encoded_body: bytes

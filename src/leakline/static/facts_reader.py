@@ -13,6 +13,7 @@ from leakline.static.facts import (
     Global,
     InitialValue,
     Linkage,
+    MemberStore,
     Parameter,
     ParameterFlag,
     Release,
@@ -88,6 +89,7 @@ def _function(raw: dict[str, Any], body: bytes, files: list[str]) -> Function:
         takes=tuple(raw["takes"]),
         signatures=tuple(raw["signatures"]),
         globals=tuple(raw["globals"]),
+        member_stores=_member_stores(raw),
         values=raw["values"],
         instructions=raw["instructions"],
         encoded_body=body,
@@ -127,7 +129,12 @@ def _global(raw: dict[str, Any], files: list[str]) -> Global:
             for offset, ty, constant in raw["initialiser"]
         ),
         truncated=raw["truncated"],
+        member_stores=_member_stores(raw),
     )
+
+
+def _member_stores(raw: dict[str, Any]) -> tuple[MemberStore, ...]:
+    return tuple(MemberStore(*row) for row in raw["member_stores"])
 
 
 def _source_type(row: list[Any]) -> SourceType:

@@ -1,13 +1,16 @@
 """Which functions an indirect call may reach.
 
 A function can be called through a pointer only if some code or initial value takes its
-address. Of those, a call reaches the ones with its signature.
+address. Of those, a call reaches the ones that take its arguments: C programs cast
+function pointers so that a result is ignored or surplus arguments are passed. Where the
+pointer is loaded from a structure's member or a variable, and all that is ever stored
+there are known functions, the call reaches one of them.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from leakline.static.facts import Body, Function, Unit
+from leakline.static.facts import Body, Function, Linkage, Unit
 from leakline.static.instructions import (
     Call,
     Constant,
@@ -58,25 +61,32 @@ class CodeAddresses:
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self._units = units
-        self._taken: dict[str, dict[Symbol, None]] = defaultdict(dict)
+        self._by_parameters: dict[tuple[str, ...], dict[Symbol, None]] = defaultdict(
+            dict
+        )
         self._names: set[Symbol] = set()
+        self._members = Members(units)
         for number, unit in enumerate(units):
             for name in _addresses(unit):
                 self._add(number, name)
+        self._taken_elsewhere = {
+            name for number, name in self._names if name not in units[number].functions
+        }
 
     def is_taken(self, unit: int, name: str) -> bool:
         """Whether some unit takes the address of the function `unit` defines."""
-        if (unit, name) in self._names:
-            return True
-        return any(
-            (number, name) in self._names and name not in other.functions
-            for number, other in enumerate(self._units)
-        )
+        return (unit, name) in self._names or name in self._taken_elsewhere
 
     def with_signature(self, signature: str, units: Iterable[int]) -> list[Symbol]:
-        """Functions of a type whose address one of the units takes."""
+        """Functions that a call of this type may reach, taken in one of the units."""
         allowed = frozenset(units)
-        return [s for s in self._taken.get(signature, ()) if s[0] in allowed]
+        parameters = _parameters(signature)
+        return [
+            symbol
+            for count in range(len(parameters) + 1)
+            for symbol in self._by_parameters.get(parameters[:count], ())
+            if symbol[0] in allowed
+        ]
 
     def targets(
         self, unit: int, body: Body, call: Call | Invoke, units: Iterable[int]
@@ -87,7 +97,9 @@ class CodeAddresses:
         if call.callee < 0:
             constant = body.constants[-call.callee - 1]
             return _named(unit, constant)
-        return self.with_signature(call.signature, units)
+        allowed = frozenset(units)
+        stored = self._members.stored(unit, call.member, allowed)
+        return stored or self.with_signature(call.signature, allowed)
 
     def passed_to_callers(self, function: Function) -> tuple[str, ...]:
         """Functions that are handed to a library function which calls them at once."""
@@ -103,8 +115,48 @@ class CodeAddresses:
             declaration = unit.declarations[name]
         else:
             return
-        self._taken[declaration.signature][number, name] = None
+        parameters = _parameters(declaration.signature)
+        self._by_parameters[parameters][number, name] = None
         self._names.add((number, name))
+
+
+class Members:
+    """What the program stores into members and variables that hold functions."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._units = units
+        self._stored: dict[str, dict[tuple[int, str | None], None]] = defaultdict(dict)
+        for number, unit in enumerate(units):
+            stores = [s for g in unit.globals.values() for s in g.member_stores]
+            stores += [s for f in unit.functions.values() for s in f.member_stores]
+            for store in stores:
+                key = self._key(number, store.member)
+                self._stored[key][number, store.function] = None
+
+    def stored(
+        self, unit: int, member: str | None, units: frozenset[int]
+    ) -> list[Symbol] | None:
+        """All functions the member can hold; None when something else may be there."""
+        if member is None:
+            return None
+        found = self._stored.get(self._key(unit, member), {})
+        linked = [(number, name) for number, name in found if number in units]
+        known = [(number, name) for number, name in linked if name is not None]
+        return known if len(known) == len(linked) else None
+
+    def _key(self, unit: int, member: str) -> str:
+        """Variables of one unit only are told apart from others of their name."""
+        name = member[1:].rpartition("+")[0]
+        variable = self._units[unit].globals.get(name) if member[0] == "@" else None
+        if variable is not None and variable.linkage is Linkage.INTERNAL:
+            return f"{unit}{member}"
+        return member
+
+
+def _parameters(signature: str) -> tuple[str, ...]:
+    """Types of the named parameters of "p(p,i32,...)"."""
+    inner = signature[signature.index("(") + 1 : -1]
+    return tuple(word for word in inner.split(",") if word not in {"", "..."})
 
 
 def _named(unit: int, constant: Constant) -> list[Symbol] | None:

@@ -182,7 +182,10 @@ class Cast(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call: by name when direct, through a value when indirect."""
+    """A call: by name when direct, through a value when indirect.
+
+    `member` names the structure member or variable an indirect callee is loaded from.
+    """
 
     op: int
     result: Value
@@ -192,6 +195,7 @@ class Call(NamedTuple):
     ty: Ty
     flags: int
     signature: str | None
+    member: str | None
 
 
 class Branch(NamedTuple):
@@ -253,6 +257,7 @@ class Invoke(NamedTuple):
     ty: Ty
     flags: int
     signature: str | None
+    member: str | None
     normal: int
     unwind: int
 
