@@ -207,6 +207,16 @@ def test_variables_of_one_name_in_two_units_are_apart(facts_of: FactsOf) -> None
     assert len(indirect_call(program, "one") or ()) == 1
 
 
+def test_functions_in_a_constant_table_come_first(facts_of: FactsOf) -> None:
+    unit = facts_of(
+        "static int make(int n) { return n; }\n"
+        "static const struct { int (*create)(int); } ops = {make};\n"
+        "int use(int n) { return ops.create(n); }\n"
+    )
+    program = Program([unit], [linked(0, closed=False)])
+    assert [name.partition("@")[0] for name in program.callees("use")] == ["make"]
+
+
 def test_library_functions_can_be_targets(facts_of: FactsOf) -> None:
     unit = facts_of(
         "void free(void *);\n"

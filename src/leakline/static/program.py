@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from leakline.static.facts import Body, Declaration, Function, Global, Linkage, Unit
 from leakline.static.indirect import CodeAddresses
-from leakline.static.instructions import Call, Invoke
+from leakline.static.instructions import Call, FunctionConstant, Invoke
 from leakline.static.linking import Linker, LinkUnit
 from leakline.static.scc import bottom_up_components
 
@@ -81,10 +81,7 @@ class Program:
 
     def variable(self, unit: int, name: str) -> Global | None:
         """The definition of a variable that a name means in a unit."""
-        own = self.units[unit].globals.get(name)
-        if own is not None and own.defined:
-            return own
-        defining = self._linker.variable(unit, name)
+        defining = self._defining_unit(unit, name)
         return None if defining is None else self.units[defining].globals[name]
 
     def callees(self, function_id: str) -> tuple[str, ...]:
@@ -118,18 +115,38 @@ class Program:
         names = list(entry.function.calls)
         names += self._addresses.passed_to_callers(entry.function)
         found = [self.resolve(entry.unit, name) for name in names]
-        if entry.function.signatures and self._linker.is_closed(entry.unit):
+        if entry.function.signatures:
             found += self._indirect_callees(entry)
-        return tuple(dict.fromkeys(name for name in found if name is not None))
+        known = [name for name in found if name in self.functions]
+        return tuple(dict.fromkeys(name for name in known if name is not None))
 
     def _indirect_callees(self, entry: ProgramFunction) -> list[str | None]:
-        partners = self._linker.partners(entry.unit)
+        body = entry.function.body()
         found: list[str | None] = []
-        for signature in entry.function.signatures:
-            names = self._addresses.with_signature(signature, partners)
-            if len(names) <= MAX_INDIRECT_TARGETS:
-                found += [self.resolve(unit, name) for unit, name in names]
+        for row in (row for block in body.blocks for row in block):
+            if isinstance(row, (Call, Invoke)) and row.signature:
+                found += self.indirect_targets(entry.id, body, row) or ()
+        for name in entry.function.globals:
+            found += self._functions_in_constant(entry.unit, name)
         return found
+
+    def _functions_in_constant(self, unit: int, name: str) -> list[str | None]:
+        """Functions in a table that never changes; a load from it is one of them."""
+        defining = self._defining_unit(unit, name)
+        variable = None if defining is None else self.units[defining].globals[name]
+        if defining is None or variable is None or not variable.constant:
+            return []
+        return [
+            self.resolve(defining, value.constant.name)
+            for value in variable.initialiser
+            if isinstance(value.constant, FunctionConstant)
+        ]
+
+    def _defining_unit(self, unit: int, name: str) -> int | None:
+        own = self.units[unit].globals.get(name)
+        if own is not None and own.defined:
+            return unit
+        return self._linker.variable(unit, name)
 
 
 def _function_ids(units: Sequence[Unit]) -> dict[tuple[int, str], str]:

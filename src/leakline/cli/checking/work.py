@@ -31,7 +31,7 @@ def check(arguments: Namespace) -> Report:
     toolchain = find_toolchain(arguments.clang)
     inputs = find_inputs(arguments)
     cache = None if arguments.no_cache else user_cache_folder()
-    jobs = arguments.jobs or os.cpu_count() or 1
+    jobs = arguments.jobs or len(os.sched_getaffinity(0))
     total = len(inputs.build.compilations)
     with Progress() as progress:
         done = count(1)
