@@ -117,8 +117,7 @@ class Program:
         found = [self.resolve(entry.unit, name) for name in names]
         if entry.function.signatures:
             found += self._indirect_callees(entry)
-        known = [name for name in found if name in self.functions]
-        return tuple(dict.fromkeys(name for name in known if name is not None))
+        return tuple(dict.fromkeys(name for name in found if name in self.functions))
 
     def _indirect_callees(self, entry: ProgramFunction) -> list[str | None]:
         body = entry.function.body()
