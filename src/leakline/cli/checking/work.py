@@ -11,6 +11,7 @@ from leakline.cli.progress import Progress
 from leakline.errors import CheckError
 from leakline.model.finding import Finding
 from leakline.model.report import Coverage, LensState, Report, Run
+from leakline.reports.places import relative_path
 from leakline.static.analysis import Analysis, AnalysisOptions, analyse
 from leakline.static.cache import trim, user_cache_folder
 from leakline.static.capture.facts_cache import FactsCache
@@ -76,8 +77,10 @@ def _options(arguments: Namespace, jobs: int, cache: Path | None) -> AnalysisOpt
 def _report(
     arguments: Namespace, inputs: Inputs, gathered: Gathered, analysis: Analysis
 ) -> Report:
+    folder = Path.cwd()
     incomplete = tuple(
-        f"{status.name} ({status.file}:{status.line}): {status.reason}"
+        f"{status.name} ({relative_path(status.file, folder)}:{status.line}):"
+        f" {status.reason}"
         for status in analysis.functions
         if not status.complete
     )
