@@ -156,7 +156,7 @@ def _return(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
 def _invoke(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
     """Exceptions are not followed: only the normal way on is."""
     callee = None if isinstance(row[3], str) else value_of(ctx, s, row[3])
-    outcome.edges.extend((row[8], state) for state in call(ctx, s, row, callee))
+    outcome.edges.extend((row.normal, state) for state in call(ctx, s, row, callee))
 
 
 def _goto(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
