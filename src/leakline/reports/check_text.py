@@ -81,7 +81,9 @@ def _summary(finding: Finding) -> str:
 
 def _function(stack: Stack) -> str:
     frame = next(iter(stack.frames), None)
-    return f"{frame.function}()" if frame and frame.function else "an unknown function"
+    if frame is None or not frame.function:
+        return "an unknown function"
+    return frame.function if "(" in frame.function else f"{frame.function}()"
 
 
 def _step(
