@@ -131,10 +131,7 @@ def _reported(
     program: Program, checked: Mapping[str, Checked]
 ) -> list[tuple[Defect, Brought | None]]:
     """Defects that some call brings about, or that need no particular one."""
-    called = {callee for name in checked for callee in program.callees(name)}
-    roots = {
-        name for name in checked if name not in called or program.is_address_taken(name)
-    }
+    roots = _roots(program)
     brought: dict[str, Brought] = {}
     for name in program.functions:
         for item in checked[name].brought:
@@ -148,6 +145,22 @@ def _reported(
             elif defect.identity in brought:
                 found.append((defect, brought[defect.identity]))
     return found
+
+
+def _roots(program: Program) -> set[str]:
+    """Functions that code outside the program may call with anything."""
+    home = {name: ids for ids in program.components for name in ids}
+    called = {
+        callee
+        for name in program.functions
+        for callee in program.callees(name)
+        if home[callee] is not home[name]
+    }
+    return {
+        name
+        for name in program.functions
+        if program.is_address_taken(name) or called.isdisjoint(home[name])
+    }
 
 
 def _status(

@@ -2,6 +2,7 @@
 
 from leakline.model.finding import Kind
 from leakline.static.engine import memory
+from leakline.static.engine.alternatives import common_conditions
 from leakline.static.engine.arithmetic import binary, cast
 from leakline.static.engine.constraints import (
     compare,
@@ -13,10 +14,11 @@ from leakline.static.engine.findings import Event, record, report
 from leakline.static.engine.heap import allocate, release, use
 from leakline.static.engine.library_calls import apply_model
 from leakline.static.engine.places import place_of
-from leakline.static.engine.ranges import NON_NULL, Range
+from leakline.static.engine.ranges import NON_NULL
 from leakline.static.engine.state import ESCAPED, State
 from leakline.static.engine.summary import (
     Allocation,
+    Conditions,
     Disjunct,
     Latent,
     Name,
@@ -174,7 +176,7 @@ class _Application:
     def run(self, summary: Summary) -> bool:
         """Change the state; False when the behaviour is impossible here."""
         d = self._disjunct
-        if not self.assume_conditions(d.conditions):
+        if not self._assume_one(d.alternatives):
             return False
         self._allocate()
         frees = [(self._value(item.value), item) for item in d.frees]
@@ -207,7 +209,22 @@ class _Application:
         self._announce(summary)
         return True
 
-    def assume_conditions(self, conditions: tuple[tuple[Name, Range], ...]) -> bool:
+    def _assume_one(self, alternatives: tuple[Conditions, ...]) -> bool:
+        """Learn what holds whichever possible alternative does."""
+        if len(alternatives) == 1:
+            return self.assume_conditions(alternatives[0])
+        possible = [found for found in alternatives if self._could_hold(found)]
+        if not possible:
+            return False
+        return self.assume_conditions(common_conditions(possible))
+
+    def _could_hold(self, conditions: Conditions) -> bool:
+        trial = _Application(
+            self._ctx, self._s.copy(), self._row, self._values, self._disjunct, -1
+        )
+        return trial.assume_conditions(conditions)
+
+    def assume_conditions(self, conditions: Conditions) -> bool:
         """Learn what must hold at entry; False when it cannot."""
         for name, allowed in conditions:
             value = self._name(name)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _ASCII = 128
 # A joined value with more parts than this is not worth following.
 _MOST_PARTS = 12
+# Small functions may be walked so far.
+_LEAST_WALKED = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,9 @@ class Options:
     Attributes:
         allocation_may_fail: Also follow paths on which malloc returns null.
         null_dereference: Report uses of an allocation that may be null.
-        most_instructions: Instructions walked in one function before giving up.
+        most_instructions: Instructions walked in one function before giving up,
+            whatever its size.
+        most_visits: How often an instruction is walked on average before giving up.
         most_states: States kept at one block before they are made one.
         most_disjuncts: Behaviours kept in one summary.
         replay_instructions: Instructions walked to confirm one candidate.
@@ -53,6 +57,7 @@ class Options:
     allocation_may_fail: bool = False
     null_dereference: bool = False
     most_instructions: int = 150_000
+    most_visits: int = 60
     most_states: int = 24
     most_disjuncts: int = 14
     replay_instructions: int = 40_000
@@ -184,6 +189,11 @@ class Context:
         if self.terms.kinds[base] != SYMBOL:
             return self.terms.kinds[base] in (HEAP, STACK)
         return base in self.parts or self.terms.keys[base][0] in ("arg", "cell")
+
+    def over_budget(self) -> bool:
+        """Whether the walk has taken longer than it is worth."""
+        visits = _LEAST_WALKED + self.options.most_visits * self.function.instructions
+        return self.walked > min(visits, self.options.most_instructions)
 
     def taint(self, reason: str) -> None:
         """Remember that the walk did not see everything."""

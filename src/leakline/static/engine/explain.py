@@ -8,9 +8,8 @@ from leakline.static.engine.defects import Brought, Defect, Ending, Step
 from leakline.static.engine.findings import Candidate, Event
 from leakline.static.engine.naming import Namer, nameable
 from leakline.static.engine.places import place_of
-from leakline.static.engine.ranges import Range
 from leakline.static.engine.state import State
-from leakline.static.engine.summary import Allocation, Disjunct, Name, Place
+from leakline.static.engine.summary import Allocation, Conditions, Disjunct, Place
 from leakline.static.engine.words import (
     condition_words,
     range_words,
@@ -22,8 +21,6 @@ from leakline.static.engine.words import (
 _MOST_STEPS = 40
 # Branches before the allocation that are worth showing.
 _STEPS_BEFORE = 3
-
-Conditions = tuple[tuple[Name, Range], ...]
 
 
 def defect_of(ctx: Context, met: Candidate, identity: str) -> Defect:

@@ -11,7 +11,7 @@ from leakline.static.engine.places import place_of
 from leakline.static.engine.ranges import NON_NULL, UNBOUNDED, Range
 from leakline.static.engine.state import State
 from leakline.static.engine.summary import Allocation
-from leakline.static.engine.values import HEAP, Value
+from leakline.static.engine.values import HEAP, STACK, Value
 from leakline.static.instructions import Call, Invoke
 from leakline.static.models.language import Model, Owned, Result, Success
 
@@ -161,7 +161,7 @@ def _unknown_result(
         versions = tuple(
             (s.versions.get(value[0], 0), _contents(s, value[0]))
             for value in values
-            if not isinstance(value, int)
+            if not isinstance(value, int) and ctx.terms.kinds[value[0]] in _OWN
         )
         value = ctx.terms.symbol("pure", model.name, tuple(values), versions)
     else:
@@ -169,6 +169,11 @@ def _unknown_result(
     s.env[row.result] = value
     if model.result is Result.NON_NULL:
         constrain(ctx, s, value, NON_NULL)
+
+
+# Only objects of this function are taken to change between two equal questions:
+# strings that callers pass rarely do, even when unknown code sees them.
+_OWN = (HEAP, STACK)
 
 
 def _contents(s: State, base: int) -> int:

@@ -11,6 +11,8 @@ from leakline.static.instructions import Phi
 # Rounds walked exactly while objects are tracked; the first number is for outermost
 # loops. One widened round follows, and what it leads back to is covered by it.
 _EXACT_OUTER, _EXACT_INNER = 2, 1
+# A replay walks single paths: it widens only loops that leave the heap alone, as a
+# structure of a few objects must not stand for a count that was widened.
 _EXACT_REPLAY = 3
 # A widened round that still changes the lives of objects is followed by another.
 _MOST_ROUNDS = 5
@@ -61,7 +63,9 @@ def _leave_loops(ctx: Context, s: State, target: int) -> None:
 def _start_loop(ctx: Context, s: State, head: int, phis: dict[int, Value]) -> None:
     # Sharing the tables now makes later writes copy them, so these stay as they are.
     shared = s.copy()
-    entry = LoopRound(head, 0, s.epoch, phis, shared.memory, shared.objects)
+    entry = LoopRound(
+        head, 0, s.epoch, phis, shared.memory, shared.objects, (s.objects, s.holders)
+    )
     s.loops = (*s.loops, entry)
     s.epoch = ctx.terms.symbol("epoch", s.epoch, head, 0)[0]
 
@@ -71,6 +75,8 @@ def _next_round(ctx: Context, s: State, head: int) -> bool:
     number = loop.number + 1
     exact = _exact_rounds(ctx, s, head)
     if number > exact + 1 and (_same_lives(ctx, s, loop) or number > _MOST_ROUNDS):
+        return False
+    if ctx.replaying and number > exact and loop.heap != (s.objects, s.holders):
         return False
     shared = s.copy()
     s.loops = (

@@ -28,6 +28,7 @@ class LoopRound(NamedTuple):
         env: The head's phis as the loop was entered.
         memory: Memory as the loop was entered.
         objects: Lives of objects as the round began.
+        heap: Lives and holders of objects as the loop was entered.
     """
 
     head: int
@@ -36,6 +37,7 @@ class LoopRound(NamedTuple):
     env: dict[int, Value]
     memory: dict[int, Cells]
     objects: dict[int, str]
+    heap: tuple[dict[int, str], dict[tuple[int, Offset], int]]
 
 
 class State:

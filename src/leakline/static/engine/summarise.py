@@ -5,14 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 from leakline.static.engine import memory
+from leakline.static.engine.alternatives import common_conditions
 from leakline.static.engine.blocks import Exit
 from leakline.static.engine.context import Context
 from leakline.static.engine.heap import bases_in
 from leakline.static.engine.naming import Namer, nameable
 from leakline.static.engine.places import place_of
-from leakline.static.engine.ranges import ANY, Range, hull
+from leakline.static.engine.ranges import hull
 from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, State
 from leakline.static.engine.summary import (
+    Conditions,
     Disjunct,
     Latent,
     Name,
@@ -23,9 +25,10 @@ from leakline.static.engine.summary import (
 )
 from leakline.static.engine.values import GLOBAL, HEAP, STACK, SYMBOL, Value
 
-_MOST_WRITES = 48
+_MOST_WRITES = 80
 _MOST_CONDITIONS = 12
-_MOST_UNKNOWN = 6
+_MOST_UNKNOWN = 40
+_MOST_ALTERNATIVES = 8
 
 
 def summarise(ctx: Context, exits: list[Exit], latent: tuple[Latent, ...]) -> Summary:
@@ -57,7 +60,7 @@ def _disjunct(ctx: Context, left: Exit) -> Disjunct:
     writes, overwritten, lost = _writes(ctx, s, namer, reached)
     escaped.update(lost)
     frees = _frees(ctx, s, namer)
-    conditions = tuple(_conditions(ctx, s, namer))[:_MOST_CONDITIONS]
+    conditions = _conditions(ctx, s, namer)
     allocations = tuple(
         replace(ctx.allocations[base], zeroed=base in s.zeroed) for base in namer.heap
     )
@@ -68,7 +71,7 @@ def _disjunct(ctx: Context, left: Exit) -> Disjunct:
     )
     names = [namer.base(base) for base in sorted(escaped) if _named(ctx, s, base)]
     return Disjunct(
-        conditions=conditions,
+        alternatives=(conditions,),
         allocations=allocations,
         kept=kept,
         frees=frees,
@@ -195,12 +198,13 @@ def _frees(ctx: Context, s: State, namer: Namer) -> tuple[Release, ...]:
     return tuple(found)
 
 
-def _conditions(ctx: Context, s: State, namer: Namer) -> list[tuple[Name, Range]]:
-    return [
+def _conditions(ctx: Context, s: State, namer: Namer) -> Conditions:
+    found = [
         (namer.base(base), known)
         for base, known in s.ranges.items()
         if nameable(ctx, base)
     ]
+    return tuple(found[:_MOST_CONDITIONS])
 
 
 def _behaviour(d: Disjunct) -> Any:  # noqa: ANN401  # any hashable key
@@ -238,12 +242,6 @@ def _result_class(d: Disjunct) -> Any:  # noqa: ANN401  # any hashable key
 
 
 def _join(left: Disjunct, right: Disjunct) -> Disjunct:
-    theirs = dict(right.conditions)
-    conditions = tuple(
-        (name, hull(known, theirs[name]))
-        for name, known in left.conditions
-        if name in theirs
-    )
     numbers = dict(right.unknown)
     unknown = tuple(
         (number, hull(known, numbers[number]))
@@ -252,7 +250,7 @@ def _join(left: Disjunct, right: Disjunct) -> Disjunct:
     )
     writes, overwritten = _join_writes(left, right)
     return Disjunct(
-        conditions=tuple(item for item in conditions if item[1] != ANY),
+        alternatives=_either(left.alternatives + right.alternatives),
         allocations=left.allocations,
         kept=left.kept,
         frees=left.frees,
@@ -263,6 +261,17 @@ def _join(left: Disjunct, right: Disjunct) -> Disjunct:
         result=left.result,
         changes_world=left.changes_world or right.changes_world,
     )
+
+
+def _either(alternatives: tuple[Conditions, ...]) -> tuple[Conditions, ...]:
+    """At most so many alternatives; those too many become one that covers them."""
+    kept = tuple(dict.fromkeys(alternatives))
+    if () in kept:
+        return ((),)
+    if len(kept) <= _MOST_ALTERNATIVES:
+        return kept
+    rest = common_conditions(kept[_MOST_ALTERNATIVES - 1 :])
+    return ((),) if not rest else (*kept[: _MOST_ALTERNATIVES - 1], rest)
 
 
 def _join_writes(
@@ -290,7 +299,7 @@ def _join_writes(
 
 
 def _is_null(d: Disjunct, name: Name) -> bool:
-    return any(item == (name, (0, 0, None)) for item in d.conditions)
+    return all((name, (0, 0, None)) in found for found in d.alternatives)
 
 
 def _fewer(disjuncts: list[Disjunct], most: int) -> list[Disjunct]:

@@ -20,6 +20,9 @@ Name: TypeAlias = tuple[Any, ...]
 # A number, or (name, offset).
 NamedValue: TypeAlias = int | tuple[Name, int]
 
+# What must hold together at entry.
+Conditions: TypeAlias = tuple[tuple[Name, Range], ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -75,7 +78,7 @@ class Disjunct:
     """One behaviour.
 
     Attributes:
-        conditions: What holds at entry.
+        alternatives: What holds at entry: one of these.
         allocations: Objects allocated and still alive, by number.
         kept: Of these, the ones something unseen also refers to.
         frees: Objects of the caller that are freed.
@@ -89,7 +92,7 @@ class Disjunct:
         changes_world: Unknown code ran that may have changed any global.
     """
 
-    conditions: tuple[tuple[Name, Range], ...] = ()
+    alternatives: tuple[Conditions, ...] = ((),)
     allocations: tuple[Allocation, ...] = ()
     kept: frozenset[int] = frozenset()
     frees: tuple[Release, ...] = ()
@@ -112,7 +115,7 @@ class Latent:
     """
 
     identity: str
-    conditions: tuple[tuple[Name, Range], ...]
+    conditions: Conditions
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,12 @@ from leakline.static.engine.loops import enter
 from leakline.static.engine.merging import collect_all, merge
 from leakline.static.engine.state import State
 from leakline.static.engine.values import STACK
+from leakline.static.instructions import Op
 
 ENTRY_BLOCK = 0
+
+_SHORT_BLOCK = 12
+_MOST_AT_RETURN = 40
 
 
 @dataclass(slots=True)
@@ -35,9 +39,9 @@ def walk(ctx: Context) -> Walk:
         _, block = heapq.heappop(queue)
         states = pending.pop(block, [])
         collect_all(ctx, states)
-        if len(states) > 1:
+        if len(states) > _returning(ctx, block):
             states = merge(ctx, states, block)
-        if ctx.walked > ctx.options.most_instructions:
+        if ctx.over_budget():
             ctx.taint("too large to follow all of its paths")
             return Walk(exits, complete=False)
         for state in states:
@@ -53,6 +57,14 @@ def walk(ctx: Context) -> Walk:
                         heapq.heappush(queue, (ctx.flow.order[target], target))
                     pending[target].append(after)
     return Walk(exits, complete=True)
+
+
+def _returning(ctx: Context, block: int) -> int:
+    """States that may stay apart: many at a return, whose conditions callers need."""
+    rows = ctx.flow.blocks[block]
+    if rows[-1][0] == Op.RETURN and len(rows) < _SHORT_BLOCK:
+        return _MOST_AT_RETURN
+    return 1
 
 
 def initial_state(ctx: Context) -> State:

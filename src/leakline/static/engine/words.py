@@ -139,8 +139,10 @@ def _object(ctx: Context, base: int) -> tuple[str, int] | None:
         case "join" | "widen":
             place = key[2]
             return ctx.flow.names.get(place) if isinstance(place, int) else None
-        case "result" | "callee":
+        case "result":
             return ctx.flow.names.get(key[2]) or _called(key)
+        case "callee" if key[4] == "result" or key[4] == ("new", 0):
+            return ctx.flow.names.get(key[2])
         case "heap":
             return ctx.flow.names.get(key[1][1])
         case _:
