@@ -1,12 +1,15 @@
 """Builds watched through stand-ins for their tools; the tools here are scripts."""
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from leakline.errors import CheckError
-from leakline.static.capture.recorder import record_build
+from leakline.static.capture import recorder
+from leakline.static.capture.command import Build
 
 # Takes arguments as a compiler does and touches its output.
 COMPILER = """#!/bin/sh
@@ -42,6 +45,12 @@ def work(tmp_path: Path) -> Path:
     folder = tmp_path / "work"
     folder.mkdir()
     return folder
+
+
+def record_build(command: list[str], work: Path) -> tuple[int, Build]:
+    records = work / "records"
+    records.mkdir(exist_ok=True)
+    return recorder.record_build(command, records, work / "bin")
 
 
 def test_compilations_and_links_are_seen(project: Path, work: Path) -> None:
@@ -125,3 +134,32 @@ def test_a_trial_that_leaves_nothing_is_not_worth_a_word(work: Path) -> None:
 def test_a_command_that_does_not_exist_is_refused(work: Path) -> None:
     with pytest.raises(CheckError, match="no-such-build"):
         record_build(["no-such-build"], work)
+
+
+@pytest.mark.usefixtures("project")
+def test_stand_ins_work_when_nobody_watches(work: Path, project: Path) -> None:
+    record_build(["true"], work)
+    stand_in = work / "bin" / "gcc"
+    subprocess.run([stand_in, "-c", "a.c", "-o", "later.o"], check=True)
+    assert (project / "later.o").is_file()
+    assert list((work / "records").iterdir()) == []
+
+
+@pytest.mark.usefixtures("project")
+def test_a_build_that_remembers_a_stand_in_is_seen_again(work: Path) -> None:
+    script = "[ -f path ] || command -v gcc > path; $(cat path) -c a.c -o a.o"
+    for _ in range(2):
+        _, build = record_build(["sh", "-c", script], work)
+        assert len(build.compilations) == 1
+        shutil.rmtree(work / "records")
+
+
+def test_stand_ins_follow_tools_that_move(
+    project: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_build(["true"], work)
+    tools = project.parent / "tools"
+    moved = tools.rename(project.parent / "moved")
+    monkeypatch.setenv("PATH", f"{work / 'bin'}:{moved}:{os.environ['PATH']}")
+    status, build = record_build(["gcc", "-c", "a.c", "-o", "a.o"], work)
+    assert (status, len(build.compilations)) == (0, 1)

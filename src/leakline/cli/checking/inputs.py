@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leakline.errors import CheckError, UsageError
+from leakline.static.cache import user_cache_folder
 from leakline.static.capture import database
 from leakline.static.capture.command import Build, Compilation
 from leakline.static.capture.flags import SOURCE_SUFFIXES
@@ -44,12 +45,16 @@ def _recorded(command: Sequence[str]) -> Inputs:
     if not command:
         raise UsageError("name the build command: leakline check -- make -j4")
     with tempfile.TemporaryDirectory(prefix="leakline-") as work:
-        status, build = record_build(command, Path(work))
+        records = Path(work) / "records"
+        records.mkdir()
+        tools = (user_cache_folder() or Path(work)) / "build-tools"
+        status, build = record_build(command, records, tools)
     words = " ".join(command)
     if not build.compilations:
         raise CheckError(
             f"the build `{words}` (exit status {status}) compiled no C or C++ source; "
-            "if everything is up to date, clean it first"
+            "if everything is up to date, clean it first, and if it names its compiler "
+            f"by a full path (as CMake does), have it write a {database.NAME}"
         )
     failed = f"The build `{words}` ended with status {status}; what it compiled "
     failed += "before was checked."

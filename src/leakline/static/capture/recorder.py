@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leakline.errors import CheckError
+from leakline.static.cache import write_atomically
 from leakline.static.capture.command import Build, Compilation, LinkStep
 from leakline.static.capture.response import expand
 from leakline.static.capture.tools import Invocation, interpret, is_build_tool
@@ -44,14 +45,16 @@ exec {real} "$@"
 """
 
 
-def record_build(command: Sequence[str], work: Path) -> tuple[int, Build]:
+def record_build(
+    command: Sequence[str], records: Path, tools: Path
+) -> tuple[int, Build]:
     """Run a build and return its exit status and what it did.
 
-    `work` is an empty folder for the stand-ins and their records.
+    `records` is an empty folder for one run. The stand-ins stay in `tools`, because a
+    build that is configured while it is watched (CMake) remembers their paths; without
+    a run that watches them they only start the real tool.
     """
-    tools, records = work / "bin", work / "records"
-    tools.mkdir()
-    records.mkdir()
+    tools.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_stand_ins(tools, os.environ.get("PATH", os.defpath))
     try:
         status = subprocess.run(
@@ -74,23 +77,25 @@ def _messages() -> int | None:
 
 def write_stand_ins(folder: Path, search_path: str) -> None:
     """Write a stand-in for each build tool that the search path leads to."""
+    found: dict[str, Path] = {}
     for entry in search_path.split(os.pathsep):
-        for tool in sorted(_executables(Path(entry))):
-            stand_in = folder / tool.name
-            if is_build_tool(tool.name) and not stand_in.exists():
-                stand_in.write_text(
-                    STAND_IN.format(
-                        name=shlex.quote(tool.name), real=shlex.quote(str(tool))
-                    )
-                )
-                stand_in.chmod(0o755)
+        if Path(entry).absolute() != folder:
+            for tool in _build_tools(Path(entry).absolute()):
+                found.setdefault(tool.name, tool)
+    for name, tool in found.items():
+        text = STAND_IN.format(name=shlex.quote(name), real=shlex.quote(str(tool)))
+        stand_in = folder / name
+        if not stand_in.is_file() or stand_in.read_text() != text:
+            write_atomically(stand_in, text.encode(errors="surrogateescape"))
+        stand_in.chmod(0o755)
 
 
-def _executables(folder: Path) -> list[Path]:
+def _build_tools(folder: Path) -> list[Path]:
     try:
-        return [path for path in folder.iterdir() if os.access(path, os.X_OK)]
+        files = sorted(path for path in folder.iterdir() if is_build_tool(path.name))
     except OSError:
         return []
+    return [path for path in files if os.access(path, os.X_OK)]
 
 
 def _environment(tools: Path, records: Path) -> dict[str, str]:
