@@ -131,6 +131,13 @@ def test_a_trial_that_leaves_nothing_is_not_worth_a_word(work: Path) -> None:
 
 
 @pytest.mark.usefixtures("project")
+def test_a_trial_in_a_folder_that_is_gone_is_passed_over(work: Path) -> None:
+    script = "mkdir d; cd d; gcc -c ../a.c -o x.o; cd ..; rm -r d"
+    _, build = record_build(["sh", "-c", script], work)
+    assert (build.compilations, build.remarks) == ((), ())
+
+
+@pytest.mark.usefixtures("project")
 def test_a_command_that_does_not_exist_is_refused(work: Path) -> None:
     with pytest.raises(CheckError, match="no-such-build"):
         record_build(["no-such-build"], work)

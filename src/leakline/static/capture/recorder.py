@@ -120,7 +120,11 @@ def read_records(folder: Path) -> Build:
         compilations.update({c.output: c for c in compiled})
         for link in linked:
             links[link.output] = _grown(links.get(link.output), link)
-    gone = [c for c in compilations.values() if not c.source_path.is_file()]
+    gone = [
+        c
+        for c in compilations.values()
+        if not (c.directory.is_dir() and c.source_path.is_file())
+    ]
     for compilation in gone:
         del compilations[compilation.output]
     # Configuration scripts try things out and remove source and object again.

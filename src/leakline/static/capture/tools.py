@@ -19,7 +19,7 @@ LINKER = re.compile(r"^(?:.+-)?ld(?:\.bfd|\.gold|\.lld)?(?:-[\d.]+)?$")
 # Sources that configuration scripts compile to learn about the system.
 PROBE = re.compile(
     r"(?:^|/)(?:conftest\w*|_configtest|testfile|sanitycheckc\w*|tmp\w*-compile)\.\w+$"
-    r"|/CMakeFiles/|/CMakeTmp/|/meson-private/|CMakeC\w*CompilerId"
+    r"|/CMakeFiles/|/CMakeTmp/|/meson-private/|CMakeC\w*Compiler(?:Id|ABI)"
 )
 
 
