@@ -110,6 +110,52 @@ def test_a_database_gives_its_compilations(tmp_path: Path) -> None:
     assert len(build.remarks) == 1
 
 
+def database(folder: Path) -> Path:
+    path = folder / "compile_commands.json"
+    entry = {"directory": str(folder), "command": "cc -c a.c -o x.dir/a.o"}
+    path.write_text(json.dumps([entry]))
+    return path
+
+
+def test_links_of_a_makefile_build_are_found(tmp_path: Path) -> None:
+    texts = {
+        "CMakeFiles/x.dir": "/usr/bin/ar qc libx.a x.dir/a.o\n/usr/bin/ranlib libx.a\n",
+        "sub/CMakeFiles/p.dir": "/usr/bin/cc -o p p.dir/m.o ../libx.a\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "link.txt").write_text(text)
+    links = {step.output: step for step in read_database(database(tmp_path)).links}
+    assert links[tmp_path / "libx.a"].inputs == (tmp_path / "x.dir/a.o",)
+    program = links[tmp_path / "sub/p"]
+    assert program.inputs == (tmp_path / "sub/p.dir/m.o", tmp_path / "libx.a")
+    assert program.closed
+
+
+def test_links_of_a_ninja_build_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ninja = tmp_path / "bin" / "ninja"
+    ninja.parent.mkdir()
+    ninja.write_text(
+        "#!/bin/sh\necho 'cc -c a.c -o x.dir/a.o'\n"
+        "echo ': && cc x.dir/a.o -o prog && :'\n"
+    )
+    ninja.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ninja.parent}:/usr/bin:/bin")
+    (tmp_path / "build.ninja").write_text("")
+    links = read_database(database(tmp_path)).links
+    assert [(step.output.name, step.closed) for step in links] == [("prog", True)]
+
+
+def test_without_a_ninja_links_stay_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "build.ninja").write_text("")
+    assert read_database(database(tmp_path)).links == ()
+
+
 @pytest.mark.parametrize("text", ["{", "{}", "\x00"])
 def test_a_damaged_database_is_refused_in_a_sentence(tmp_path: Path, text: str) -> None:
     path = tmp_path / "compile_commands.json"

@@ -9,7 +9,7 @@ from pathlib import Path
 from leakline.errors import CheckError, UsageError
 from leakline.static.cache import user_cache_folder
 from leakline.static.capture import database
-from leakline.static.capture.command import Build, Compilation
+from leakline.static.capture.command import Build, Compilation, LinkStep
 from leakline.static.capture.flags import SOURCE_SUFFIXES
 from leakline.static.capture.recorder import record_build
 
@@ -68,6 +68,7 @@ def _extra_flags(arguments: Namespace) -> tuple[str, ...]:
 
 def _named(paths: Sequence[Path], flags: tuple[str, ...]) -> Inputs:
     compilations: dict[Path, Compilation] = {}
+    links: list[LinkStep] = []
     problems: list[str] = []
     for path in paths:
         try:
@@ -77,9 +78,10 @@ def _named(paths: Sequence[Path], flags: tuple[str, ...]) -> Inputs:
             continue
         problems += found.remarks
         compilations.update({c.output: c for c in found.compilations})
+        links += found.links
     if not compilations:
         raise CheckError(" ".join(problems) or "there is nothing to check")
-    return Inputs(Build(tuple(compilations.values())), tuple(problems))
+    return Inputs(Build(tuple(compilations.values()), tuple(links)), tuple(problems))
 
 
 def _of_path(path: Path, flags: tuple[str, ...]) -> Build:

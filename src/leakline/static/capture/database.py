@@ -7,14 +7,15 @@ from typing import Any
 
 from leakline.errors import CheckError
 from leakline.static.capture.command import Build, Compilation
-from leakline.static.capture.response import expand
+from leakline.static.capture.database_links import links_beside
+from leakline.static.capture.response import expand, reader_in
 from leakline.static.capture.tools import Invocation, interpret, is_build_tool
 
 NAME = "compile_commands.json"
 
 
 def read_database(path: Path) -> Build:
-    """Read the compilations of a database file."""
+    """Read the compilations of a database file, and the links found beside it."""
     try:
         entries = json.loads(path.read_bytes())
     except OSError as error:
@@ -32,7 +33,7 @@ def read_database(path: Path) -> Build:
             remarks.append(f"Entry {number + 1} of {path} is not usable ({error!r}).")
             continue
         found.update({c.output: c for c in compilations})
-    return Build(tuple(found.values()), remarks=tuple(remarks))
+    return Build(tuple(found.values()), links_beside(path), tuple(remarks))
 
 
 def _compilations(entry: dict[str, Any], base: Path) -> list[Compilation]:
@@ -43,12 +44,5 @@ def _compilations(entry: dict[str, Any], base: Path) -> list[Compilation]:
     if not is_build_tool(Path(arguments[0]).name):
         # A database lists compilers only, whatever their names are.
         arguments[0] = "c++" if arguments[0].endswith("++") else "cc"
-    expanded = expand(arguments, lambda name: _text(directory / name))
+    expanded = expand(arguments, reader_in(directory))
     return interpret(Invocation(directory, tuple(expanded)))[0]
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="surrogateescape")
-    except OSError:
-        return None

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 MAX_DEPTH = 10
 
@@ -18,6 +19,18 @@ def expand(
         else:
             expanded += expand(_split(text), read, depth + 1)
     return expanded
+
+
+def reader_in(directory: Path) -> Callable[[str], str | None]:
+    """Reads response files by names relative to a folder."""
+
+    def read(name: str) -> str | None:
+        try:
+            return (directory / name).read_text(errors="surrogateescape")
+        except OSError:
+            return None
+
+    return read
 
 
 def _split(text: str) -> list[str]:
