@@ -14,6 +14,7 @@ from leakline.static.engine.findings import Event, record, report
 from leakline.static.engine.heap import allocate, release, use
 from leakline.static.engine.library_calls import apply_model
 from leakline.static.engine.places import place_of
+from leakline.static.engine.projection import project
 from leakline.static.engine.ranges import NON_NULL
 from leakline.static.engine.state import ESCAPED, State
 from leakline.static.engine.summary import (
@@ -80,10 +81,17 @@ def _call_target(
     if summary is not None:
         if not summary.known:
             return _unknown_code(ctx, s, row, values)
-        return apply_summary(ctx, s, summary, row, values)
+        return apply_summary(ctx, s, _projected(ctx, summary), row, values)
     if row.flags & CallFlag.NORETURN:
         return []
     return _unknown_library(ctx, s, row, values)
+
+
+def _projected(ctx: Context, summary: Summary) -> Summary:
+    found = ctx.projected.get(summary.function)
+    if found is None:
+        found = ctx.projected[summary.function] = project(summary, ctx.own)
+    return found
 
 
 def _trusted(name: str, summary: Summary) -> bool:
@@ -203,6 +211,7 @@ class _Application:
                 memory.store(self._ctx, self._s, place, value, write.size_bytes)
         for value in escapes:
             memory.escape(self._ctx, self._s, value)
+        self._touch(d.touched)
         if d.changes_world:
             memory.change_globals(self._ctx, self._s)
         self._return(result)
@@ -262,6 +271,12 @@ class _Application:
             if number in self._disjunct.kept:
                 self._s.writable_objects()[value[0]] = ESCAPED
             self._known["heap", number] = value
+
+    def _touch(self, touched: frozenset[str]) -> None:
+        for name in sorted(touched & self._ctx.own):
+            base = self._ctx.terms.base(GLOBAL, ("global", name))
+            memory.havoc(self._ctx, self._s, (base, 0))
+        self._s.touched |= touched - self._ctx.own
 
     def _limit_unknown(self) -> bool:
         for number, allowed in self._disjunct.unknown:

@@ -98,6 +98,8 @@ class Context:
         taints: Reasons why the walk did not see everything.
         walked: Instructions walked so far.
         replaying: The walk follows single paths and records what happens on them.
+        own: Ids of the globals that the function names.
+        projected: Summaries of callees, as far as they concern this function.
         here: Location of the instruction being walked.
         block: Number of the block being walked.
     """
@@ -121,8 +123,11 @@ class Context:
     replaying: bool = False
     here: int = 0
     block: int = 0
+    own: frozenset[str] = frozenset()
+    projected: "dict[str, Summary]" = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.own = frozenset(map(self.surroundings.global_id, self.function.globals))
         self.constants.extend(
             self._constant(index, constant)
             for index, constant in enumerate(self.body.constants)

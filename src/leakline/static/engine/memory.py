@@ -184,7 +184,7 @@ def reachable(ctx: Context, s: State, roots: Iterable[int]) -> set[int]:
 
 def escape(ctx: Context, s: State, value: Value) -> None:
     """The value goes where we do not look: what it leads to is no longer ours."""
-    if isinstance(value, int) or ctx.terms.kinds[value[0]] in (CODE, GLOBAL):
+    if isinstance(value, int) or ctx.terms.kinds[value[0]] == CODE:
         return
     parts = [part for part in mentioned(ctx, value) if not isinstance(part, int)]
     roots = [value[0], *(part[0] for part in parts)]

@@ -95,6 +95,7 @@ def join(ctx: Context, s: State, other: State, place: object) -> None:
     _join_objects(s, other)
     s.replace_ranges(ranges)
     s.zeroed &= other.zeroed
+    s.touched |= other.touched
     if other.world != s.world:
         s.world = 1 + ctx.terms.symbol("world", place, s.epoch)[0]
 

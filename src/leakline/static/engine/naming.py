@@ -5,7 +5,7 @@ from leakline.static.engine.summary import Name, NamedValue
 from leakline.static.engine.values import CODE, GLOBAL, HEAP, SYMBOL, Value
 
 # Deeper access paths and larger expressions are not worth naming.
-_DEEPEST = 7
+_DEEPEST = 4
 _EXPRESSIONS = frozenset({"eq", "slt", "ult", "not", "bin", "cast"})
 
 

@@ -56,6 +56,7 @@ class State:
         epoch: Tells unknown values of different rounds of a loop apart.
         loops: The loops being walked, outermost first.
         world: Version of what unknown code may have changed (globals).
+        touched: Ids of globals that callees changed and that are not named here.
         arrival: Location of the jump or branch that led to the block.
         trail: Blocks walked, as (previous trail, block).
         path: In a replay, the conditions assumed, as (previous, condition).
@@ -77,6 +78,7 @@ class State:
         "objects",
         "path",
         "ranges",
+        "touched",
         "trail",
         "variables",
         "versions",
@@ -96,6 +98,7 @@ class State:
         self.epoch = 0
         self.loops: tuple[LoopRound, ...] = ()
         self.world = 0
+        self.touched: frozenset[str] = frozenset()
         self.arrival = 0
         self.trail: Any = None
         self.path: Any = None
@@ -118,6 +121,7 @@ class State:
         other.epoch = self.epoch
         other.loops = self.loops
         other.world = self.world
+        other.touched = self.touched
         other.arrival = self.arrival
         other.trail = self.trail
         other.path = self.path

@@ -2,16 +2,14 @@
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 from leakline.static.engine import memory
-from leakline.static.engine.alternatives import common_conditions
 from leakline.static.engine.blocks import Exit
 from leakline.static.engine.context import Context
 from leakline.static.engine.heap import bases_in
+from leakline.static.engine.joining import join_equal
 from leakline.static.engine.naming import Namer, nameable
 from leakline.static.engine.places import place_of
-from leakline.static.engine.ranges import hull
 from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, State
 from leakline.static.engine.summary import (
     Conditions,
@@ -28,18 +26,11 @@ from leakline.static.engine.values import GLOBAL, HEAP, STACK, SYMBOL, Value
 _MOST_WRITES = 80
 _MOST_CONDITIONS = 12
 _MOST_UNKNOWN = 40
-_MOST_ALTERNATIVES = 8
 
 
 def summarise(ctx: Context, exits: list[Exit], latent: tuple[Latent, ...]) -> Summary:
     """One disjunct for each behaviour, equal ones joined."""
-    joined: dict[Any, Disjunct] = {}
-    for left in exits:
-        disjunct = _disjunct(ctx, left)
-        key = _behaviour(disjunct)
-        other = joined.get(key)
-        joined[key] = disjunct if other is None else _join(other, disjunct)
-    disjuncts = list(joined.values())
+    disjuncts = join_equal(_disjunct(ctx, left) for left in exits)
     if len(disjuncts) > ctx.options.most_disjuncts:
         disjuncts = _fewer(disjuncts, ctx.options.most_disjuncts)
     return Summary(
@@ -85,6 +76,7 @@ def _disjunct(ctx: Context, left: Exit) -> Disjunct:
         ),
         result=result,
         changes_world=s.world != 0,
+        touched=s.touched,
     )
 
 
@@ -106,9 +98,10 @@ def _visible_roots(ctx: Context, s: State, value: Value | None) -> list[int]:
 def _escapes(ctx: Context, s: State, value: Value | None) -> set[int]:
     """Objects that callers must no longer follow."""
     found = {
-        base
+        _nearest_named(ctx, base)
         for base, life in s.objects.items()
-        if life == ESCAPED and ctx.terms.kinds[base] == SYMBOL
+        if ctx.terms.kinds[base] == SYMBOL
+        and (life == ESCAPED or not nameable(ctx, base))
     }
     if value is not None and not isinstance(value, int) and not nameable(ctx, value[0]):
         # The result may be one of several values: all of them may live on in it.
@@ -118,6 +111,14 @@ def _escapes(ctx: Context, s: State, value: Value | None) -> set[int]:
             if ctx.terms.kinds[base] in (SYMBOL, HEAP)
         )
     return found
+
+
+def _nearest_named(ctx: Context, base: int) -> int:
+    """The object itself, or the nearest one that leads to it and has a name."""
+    for ancestor in (base, *ctx.terms.ancestors(base)):
+        if nameable(ctx, ancestor):
+            return ancestor
+    return base
 
 
 def _writes(
@@ -207,101 +208,6 @@ def _conditions(ctx: Context, s: State, namer: Namer) -> Conditions:
     return tuple(found[:_MOST_CONDITIONS])
 
 
-def _behaviour(d: Disjunct) -> Any:  # noqa: ANN401  # any hashable key
-    """What disjuncts must agree on to be joined."""
-    heap_writes = frozenset(
-        (item.base, item.offset, item.value)
-        for item in d.writes
-        if not isinstance(item.value, int) and item.value[0][0] in ("heap", "arg")
-    )
-    frees = frozenset((item.value, item.family) for item in d.frees)
-    return (
-        d.allocations,
-        d.kept,
-        frees,
-        frozenset(value for value in d.escapes if _is_argument(value)),
-        heap_writes,
-        _result_class(d),
-    )
-
-
-def _is_argument(value: NamedValue) -> bool:
-    return not isinstance(value, int) and value[0][0] == "arg"
-
-
-def _result_class(d: Disjunct) -> Any:  # noqa: ANN401  # any hashable key
-    result = d.result
-    if result is None or isinstance(result, int):
-        return result
-    if result[0][0] != "new":
-        return result
-    known = dict(d.unknown).get(result[0][1])
-    if known is None:
-        return "any"
-    return "range", known[0] > 0 or bool(known[2] and 0 in known[2]), known[1] < 0
-
-
-def _join(left: Disjunct, right: Disjunct) -> Disjunct:
-    numbers = dict(right.unknown)
-    unknown = tuple(
-        (number, hull(known, numbers[number]))
-        for number, known in left.unknown
-        if number in numbers
-    )
-    writes, overwritten = _join_writes(left, right)
-    return Disjunct(
-        alternatives=_either(left.alternatives + right.alternatives),
-        allocations=left.allocations,
-        kept=left.kept,
-        frees=left.frees,
-        escapes=tuple(dict.fromkeys(left.escapes + right.escapes)),
-        writes=writes,
-        overwritten=overwritten,
-        unknown=unknown,
-        result=left.result,
-        changes_world=left.changes_world or right.changes_world,
-    )
-
-
-def _either(alternatives: tuple[Conditions, ...]) -> tuple[Conditions, ...]:
-    """At most so many alternatives; those too many become one that covers them."""
-    kept = tuple(dict.fromkeys(alternatives))
-    if () in kept:
-        return ((),)
-    if len(kept) <= _MOST_ALTERNATIVES:
-        return kept
-    rest = common_conditions(kept[_MOST_ALTERNATIVES - 1 :])
-    return ((),) if not rest else (*kept[: _MOST_ALTERNATIVES - 1], rest)
-
-
-def _join_writes(
-    left: Disjunct, right: Disjunct
-) -> tuple[tuple[Write, ...], tuple[Name, ...]]:
-    """A place that only one of them writes, or writes otherwise, becomes unknown."""
-    theirs = {(w.base, w.offset): w for w in right.writes}
-    mine = {(w.base, w.offset): w for w in left.writes}
-    writes = []
-    for place in dict.fromkeys((*mine, *theirs)):
-        first, second = mine.get(place), theirs.get(place)
-        if first is None and _is_null(left, place[0]):
-            first = second
-        elif second is None and _is_null(right, place[0]):
-            second = first
-        if first == second and first is not None:
-            writes.append(first)
-        else:
-            known = first or second
-            size = 8 if known is None else known.size_bytes
-            unknown: NamedValue = (("new", ("write", *place)), 0)
-            writes.append(Write(place[0], place[1], unknown, size))
-    overwritten = tuple(dict.fromkeys(left.overwritten + right.overwritten))
-    return tuple(writes), overwritten
-
-
-def _is_null(d: Disjunct, name: Name) -> bool:
-    return all((name, (0, 0, None)) in found for found in d.alternatives)
-
-
 def _fewer(disjuncts: list[Disjunct], most: int) -> list[Disjunct]:
     """Too many: the rest become one in which all that they touch escapes."""
     kept, rest = disjuncts[: most - 1], disjuncts[most - 1 :]
@@ -329,6 +235,7 @@ def _fewer(disjuncts: list[Disjunct], most: int) -> list[Disjunct]:
             overwritten=both,
             result=(("new", "any"), 0) if has_result else None,
             changes_world=True,
+            touched=frozenset(name for d in rest for name in d.touched),
         ),
     ]
 

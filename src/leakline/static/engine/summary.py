@@ -90,6 +90,7 @@ class Disjunct:
         unknown: What is known of the new unknown values.
         result: The returned value, None for none.
         changes_world: Unknown code ran that may have changed any global.
+        touched: Ids of globals changed in ways that are left out here.
     """
 
     alternatives: tuple[Conditions, ...] = ((),)
@@ -103,6 +104,7 @@ class Disjunct:
     unknown: tuple[tuple[int, Range], ...] = ()
     result: NamedValue | None = None
     changes_world: bool = False
+    touched: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
