@@ -145,6 +145,8 @@ def apply_summary(
     for number, disjunct in enumerate(summary.disjuncts):
         state = s.copy() if number < last else s
         application = _Application(ctx, state, row, values, disjunct, number)
+        # Applying a disjunct costs about as much as so many instructions.
+        ctx.walked += 2 + len(disjunct.alternatives) + len(disjunct.writes)
         if application.run(summary):
             states.append(state)
     return states

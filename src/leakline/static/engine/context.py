@@ -56,8 +56,8 @@ class Options:
 
     allocation_may_fail: bool = False
     null_dereference: bool = False
-    most_instructions: int = 150_000
-    most_visits: int = 60
+    most_instructions: int = 120_000
+    most_visits: int = 50
     most_states: int = 24
     most_disjuncts: int = 14
     replay_instructions: int = 40_000
