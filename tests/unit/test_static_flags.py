@@ -1,9 +1,14 @@
 """Compiler command lines, sorted for a replay by clang."""
 
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leakline.static.capture.flags import parse_compiler
 from leakline.static.capture.response import expand
+from leakline.static.capture.tools import Invocation, interpret
 
 
 def flags(text: str) -> list[str]:
@@ -78,6 +83,34 @@ def test_response_files_are_replaced_with_their_arguments() -> None:
 
 def test_a_response_file_that_names_itself_ends() -> None:
     assert "@x" in expand(["@x"], {"x": "-c @x"}.get)
+
+
+def test_a_quote_without_end_is_no_failure() -> None:
+    assert expand(["@x"], {"x": "-c 'a.c"}.get) == ["-c", "'a.c"]
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "-o",
+                "-c",
+                "-I",
+                "-l",
+                "-Wp,",
+                "-Xpreprocessor",
+                "-x",
+                "-",
+                "",
+                "--sysroot",
+            ]
+        )
+        | st.text(max_size=6)
+    )
+)
+def test_any_words_can_be_sorted(words: list[str]) -> None:
+    for tool in ("gcc", "ar", "ld", "ccache"):
+        interpret(Invocation(Path("/"), (tool, *words)))
 
 
 def test_a_missing_response_file_stays_an_argument() -> None:

@@ -99,15 +99,15 @@ def test_a_database_gives_its_compilations(tmp_path: Path) -> None:
     entries = [
         {"directory": "sub", "command": "cc -DX='a b' -c a.c -o a.o", "file": "a.c"},
         {"directory": "/w", "arguments": ["/opt/odd-compiler", "-c", "b.c"]},
-        {"directory": "/w", "file": "no command"},
     ]
+    entries += [{"directory": "/w"}, {"directory": "/w", "command": ""}]
     path = tmp_path / "compile_commands.json"
     path.write_text(json.dumps(entries))
     build = read_database(path)
     assert [c.source for c in build.compilations] == ["a.c", "b.c"]
     assert build.compilations[0].directory == tmp_path / "sub"
     assert build.compilations[0].flags == ("-DX=a b",)
-    assert len(build.remarks) == 1
+    assert len(build.remarks) == 2
 
 
 def database(folder: Path) -> Path:

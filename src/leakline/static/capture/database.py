@@ -29,7 +29,7 @@ def read_database(path: Path) -> Build:
     for number, entry in enumerate(entries):
         try:
             compilations = _compilations(entry, path.parent)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, IndexError, TypeError, ValueError) as error:
             remarks.append(f"Entry {number + 1} of {path} is not usable ({error!r}).")
             continue
         found.update({c.output: c for c in compilations})

@@ -145,7 +145,8 @@ def _grown(before: LinkStep | None, now: LinkStep) -> LinkStep:
 
 
 def _invocation(path: Path) -> Invocation:
-    directory, *arguments = os.fsdecode(path.read_bytes()).split("\0")[:-1]
+    # A full disk leaves records that are cut short.
+    directory, *arguments = os.fsdecode(path.read_bytes()).split("\0")[:-1] or ["/"]
     copies = {
         argument[1:]: path.with_name(f"{path.name.removesuffix('.done')}.response{n}")
         for n, argument in enumerate(arguments)

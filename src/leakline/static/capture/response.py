@@ -34,9 +34,15 @@ def reader_in(directory: Path) -> Callable[[str], str | None]:
 
 
 def _split(text: str) -> list[str]:
-    """Split as GCC does: white space, quotes and backslashes as in a shell."""
+    """Split as GCC does: white space, quotes and backslashes as in a shell.
+
+    Text with a quote that never ends is split at white space.
+    """
     lexer = shlex.shlex(text, posix=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
     lexer.escapedquotes = "\"'"
-    return list(lexer)
+    try:
+        return list(lexer)
+    except ValueError:
+        return text.split()

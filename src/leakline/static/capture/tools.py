@@ -41,6 +41,8 @@ def interpret(
     invocation: Invocation,
 ) -> tuple[list[Compilation], list[LinkStep]]:
     """What one run of a build tool compiled and linked."""
+    if not invocation.arguments:
+        return [], []
     arguments = list(invocation.arguments)
     name = arguments.pop(0).rpartition("/")[2]
     while LAUNCHER.match(name) and arguments:
