@@ -159,3 +159,17 @@ def test_failing_allocations_are_followed_on_request(facts_of: FactsOf) -> None:
     options = AnalysisOptions(malloc_may_fail=True)
     (finding,) = analyse(program, MODELS, options).findings
     assert finding.kind is Kind.LOST
+
+
+def test_unchecked_allocations_are_reported_on_request(facts_of: FactsOf) -> None:
+    text = """
+        #include <stdlib.h>
+        void checked(void) { int *p = malloc(4); if (p) { *p = 1; } free(p); }
+        void unchecked(void) { int *p = malloc(4); *p = 1; free(p); }
+    """
+    program = Program([facts_of(text)])
+    assert analyse(program, MODELS, AnalysisOptions()).findings == ()
+    options = AnalysisOptions(null_dereference=True)
+    (finding,) = analyse(program, MODELS, options).findings
+    assert finding.kind is Kind.NULL_DEREFERENCE
+    assert finding.path[0].event == "`malloc()` returns null"

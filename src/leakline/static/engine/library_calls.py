@@ -98,12 +98,18 @@ def _new_object(
     size = values[owned.size_argument] if 0 <= owned.size_argument < len(values) else 0
     allocation = Allocation(
         places=(place_of(ctx, row.location),),
-        allocator=model.name,
+        allocator=_display(ctx, model.name),
         family=owned.family,
         size_bytes=size if isinstance(size, int) and size > 0 else 0,
         zeroed=owned.zeroed,
     )
     return allocate(ctx, s, (*_site(row), owned.argument), allocation)
+
+
+def _display(ctx: Context, name: str) -> str:
+    """The allocator's name for people."""
+    declaration = ctx.unit.declarations.get(name)
+    return name if declaration is None else declaration.display.partition("(")[0]
 
 
 def _may_fail(ctx: Context, owned: Owned) -> bool:

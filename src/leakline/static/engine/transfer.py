@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from leakline.model.finding import Cause
+from leakline.model.finding import Cause, Kind
 from leakline.static.engine import memory
 from leakline.static.engine.arithmetic import binary, cast
 from leakline.static.engine.calls import call, value_of
 from leakline.static.engine.constraints import assume, compare, constrain
 from leakline.static.engine.context import Context
 from leakline.static.engine.control import BIND
+from leakline.static.engine.findings import report
 from leakline.static.engine.heap import drop, use
 from leakline.static.engine.ranges import TRUTH
 from leakline.static.engine.state import ALLOCATED, State
@@ -23,6 +24,7 @@ Row: TypeAlias = Any
 Handler: TypeAlias = Callable[[Context, State, Row], list[State] | None]
 
 _POINTER_BITS = 64
+_NULL_PAGE_BYTES = 4096
 _TRUTH_OPERATIONS = frozenset({"and", "or"})
 
 
@@ -40,23 +42,39 @@ def _alloca(ctx: Context, s: State, row: Row) -> None:
         memory.forget_contents(ctx, s, base)
 
 
-def _load(ctx: Context, s: State, row: Row) -> None:
+def _load(ctx: Context, s: State, row: Row) -> list[State] | None:
     pointer = value_of(ctx, s, row[3])
+    if _is_null_page(pointer):
+        return _null_used(ctx, s)
     use(ctx, s, pointer)
     if row[6] & AccessFlag.VOLATILE:
         s.env[row[1]] = ctx.terms.symbol("volatile", row[1], s.epoch)
     else:
         s.env[row[1]] = memory.load(ctx, s, pointer, row[5])
+    return None
 
 
-def _store(ctx: Context, s: State, row: Row) -> None:
+def _is_null_page(pointer: Value) -> bool:
+    return isinstance(pointer, int) and 0 <= pointer < _NULL_PAGE_BYTES
+
+
+def _null_used(ctx: Context, s: State) -> list[State]:
+    """The program ends where it follows a null pointer."""
+    report(ctx, s, Kind.NULL_DEREFERENCE, -1, ctx.here)
+    return []
+
+
+def _store(ctx: Context, s: State, row: Row) -> list[State] | None:
     pointer = value_of(ctx, s, row[4])
+    if _is_null_page(pointer):
+        return _null_used(ctx, s)
     use(ctx, s, pointer)
     if not isinstance(pointer, int):
         held = s.holders.get(pointer)
         if held is not None:
             drop(ctx, s, held, Cause.OVERWRITTEN, slot_name(ctx, pointer))
     memory.store(ctx, s, pointer, value_of(ctx, s, row[3]), row[6])
+    return None
 
 
 def _address(ctx: Context, s: State, row: Row) -> None:
