@@ -189,36 +189,61 @@ class _Application:
         if not self._assume_one(d.alternatives):
             return False
         self._allocate()
-        frees = [(self._value(item.value), item) for item in d.frees]
-        escapes = [self._value(value) for value in d.escapes]
-        escapes += [
-            self._value(value)
-            for value, counter in d.counted
-            if not isinstance(self._name(counter), int)
-        ]
-        writes = [
-            (self._name(item.base), item, self._value(item.value)) for item in d.writes
-        ]
-        overwritten = [self._name(name) for name in d.overwritten]
-        result = None if d.result is None else self._value(d.result)
+        self._resolve_names()
         if not self._possible or not self._limit_unknown():
             return False
-        for value in overwritten:
-            memory.scribble(self._ctx, self._s, value)
-        for value, item in frees:
-            release(self._ctx, self._s, value, item.family, detail=item.places)
-        for base, write, value in writes:
-            if not isinstance(base, int):
-                place = moved(base, write.offset)
-                memory.store(self._ctx, self._s, place, value, write.size_bytes)
-        for value in escapes:
-            memory.escape(self._ctx, self._s, value)
+        self._change_objects()
+        self._write()
+        for value in d.escapes:
+            memory.escape(self._ctx, self._s, self._value(value))
         self._touch(d.touched)
         if d.changes_world:
             memory.change_globals(self._ctx, self._s)
-        self._return(result)
+        self._return(None if d.result is None else self._value(d.result))
         self._announce(summary)
         return True
+
+    def _resolve_names(self) -> None:
+        """Names mean what they meant at entry, so all are looked up before changes."""
+        d = self._disjunct
+        for item in d.frees:
+            self._value(item.value)
+        for write in d.writes:
+            self._name(write.base)
+            self._value(write.value)
+        for value, counter in d.counted:
+            self._value(value)
+            self._name(counter)
+        for value in (*d.escapes, *((name, 0) for name in d.overwritten)):
+            self._value(value)
+        for name in d.copied:
+            self._name(name)
+        if d.result is not None:
+            self._value(d.result)
+
+    def _change_objects(self) -> None:
+        d = self._disjunct
+        for name in sorted(d.copied, key=repr):
+            memory.escape_contents(self._ctx, self._s, self._name(name))
+        for name in d.overwritten:
+            memory.scribble(self._ctx, self._s, self._name(name))
+        for shared, counter in d.counted:
+            if not isinstance(self._name(counter), int):
+                memory.escape(self._ctx, self._s, self._value(shared))
+        for item in d.frees:
+            value = self._value(item.value)
+            release(self._ctx, self._s, value, item.family, detail=item.places)
+
+    def _write(self) -> None:
+        for write in self._disjunct.writes:
+            base = self._name(write.base)
+            if isinstance(base, int):
+                continue
+            place = moved(base, write.offset)
+            if _is_joined(write.value):
+                self._escape_old(place)
+            value = self._value(write.value)
+            memory.store(self._ctx, self._s, place, value, write.size_bytes)
 
     def _assume_one(self, alternatives: tuple[Conditions, ...]) -> bool:
         """Learn what holds whichever possible alternative does."""
@@ -274,10 +299,17 @@ class _Application:
                 self._s.writable_objects()[value[0]] = ESCAPED
             self._known["heap", number] = value
 
+    def _escape_old(self, place: Value) -> None:
+        """The place was perhaps not written: what it holds may still be there."""
+        held = None if isinstance(place, int) else self._s.holders.get(place)
+        if held is not None:
+            memory.escape(self._ctx, self._s, (held, 0))
+
     def _touch(self, touched: frozenset[str]) -> None:
-        for name in sorted(touched & self._ctx.own):
-            base = self._ctx.terms.base(GLOBAL, ("global", name))
-            memory.havoc(self._ctx, self._s, (base, 0))
+        for name in sorted(touched):
+            base = self._ctx.terms.known(("global", name))
+            if base is not None:
+                memory.havoc(self._ctx, self._s, (base, 0))
         self._s.touched |= touched - self._ctx.own
 
     def _limit_unknown(self) -> bool:
@@ -351,6 +383,13 @@ class _Application:
         return self._ctx.terms.symbol(
             "callee", row.location, row.result, self._number, what, self._s.epoch
         )
+
+
+def _is_joined(value: NamedValue) -> bool:
+    """Whether the write is one of several behaviours that were joined."""
+    if isinstance(value, int) or value[0][0] != "new":
+        return False
+    return isinstance(value[0][1], tuple)
 
 
 def _longer(places: tuple[Place, ...], place: Place) -> tuple[Place, ...]:

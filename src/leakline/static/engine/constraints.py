@@ -15,6 +15,8 @@ from leakline.static.engine.state import State
 from leakline.static.engine.values import COMPARISONS, HEAP, SYMBOL, TRUTHS, Value
 
 _UNSIGNED = (1 << 64) - 1
+# Objects lie neither in the null page nor where calls report errors, such as -1.
+_FIRST_ADDRESS = 4096
 
 # Each predicate as one of eq, slt, ult: (predicate, operands swapped, negated).
 _CANONICAL = {
@@ -139,7 +141,7 @@ def _decide_number(
     ctx: Context, s: State, base: int, offset: object, number: int
 ) -> bool | None:
     if ctx.terms.kinds[base] != SYMBOL:
-        return False if 0 <= number < 4096 else None  # noqa: PLR2004  # the null page
+        return False if abs(number) < _FIRST_ADDRESS else None
     if not isinstance(offset, int):
         return None
     known = range_of(ctx, s, base)

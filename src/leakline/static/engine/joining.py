@@ -79,6 +79,7 @@ def _join(left: Disjunct, right: Disjunct) -> Disjunct:
         unknown=unknown,
         result=left.result,
         changes_world=left.changes_world or right.changes_world,
+        copied=left.copied | right.copied,
         touched=left.touched | right.touched,
     )
 

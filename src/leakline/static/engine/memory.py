@@ -295,10 +295,34 @@ def copy_bytes(
         and isinstance(target[1], int)
         and isinstance(source[1], int)
     ):
-        _escape_held(ctx, s, source[0])
+        first = _first_byte(ctx, s, target, source)
+        escape_contents(ctx, s, source)
         overwrite(ctx, s, target)
+        if first is not None:
+            set_cell(ctx, s, target[0], target[1], first, 1)
         return
     _copy_cells(ctx, s, (target[0], target[1]), (source[0], source[1]), length)
+
+
+def _first_byte(
+    ctx: Context, s: State, target: tuple[int, Offset], source: tuple[int, Offset]
+) -> Value | None:
+    """Whether a copied text is empty is worth knowing, however long it is."""
+    if target[1] != 0 or not isinstance(source[1], int):
+        return None
+    cell = s.memory.get(source[0], {}).get(source[1])
+    if cell is None:
+        return untouched(ctx, s, source[0], source[1])
+    return cell[0] if cell[1] == 1 else None
+
+
+def escape_contents(ctx: Context, s: State, source: Value) -> None:
+    """What the object holds is now also held by something we do not follow."""
+    if isinstance(source, int):
+        return
+    _escape_held(ctx, s, source[0])
+    if ctx.terms.kinds[source[0]] == SYMBOL:
+        s.copied |= {source[0]}
 
 
 def _copy_cells(

@@ -96,6 +96,7 @@ def join(ctx: Context, s: State, other: State, place: object) -> None:
     s.replace_ranges(ranges)
     s.zeroed &= other.zeroed
     s.touched |= other.touched
+    s.copied |= other.copied
     if other.world != s.world:
         s.world = 1 + ctx.terms.symbol("world", place, s.epoch)[0]
 

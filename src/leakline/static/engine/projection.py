@@ -68,7 +68,7 @@ def _without(d: Disjunct, foreign: frozenset[str]) -> Disjunct:
         d,
         alternatives=tuple(
             dict.fromkeys(
-                tuple(item for item in found if not is_foreign(item[0]))
+                tuple(i for i in found if not is_foreign(i[0]) or _is_plain(i[0]))
                 for found in d.alternatives
             )
         ),
@@ -83,11 +83,17 @@ def _without(d: Disjunct, foreign: frozenset[str]) -> Disjunct:
             for number, write in enumerate(d.writes)
             if not is_foreign(write.base)
         ),
+        copied=frozenset(name for name in d.copied if not is_foreign(name)),
         overwritten=tuple(name for name in d.overwritten if not is_foreign(name)),
         result=(("new", "foreign"), 0) if is_foreign(d.result) else d.result,
         touched=frozenset(touched),
     )
     return _renumbered(slim)
+
+
+def _is_plain(name: Name) -> bool:
+    """What a global itself holds, as against memory that it leads to."""
+    return bool(name[0] == "cell" and name[1][0] == "global")
 
 
 def _heap_number(value: NamedValue | None) -> int:

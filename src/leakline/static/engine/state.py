@@ -56,6 +56,7 @@ class State:
         epoch: Tells unknown values of different rounds of a loop apart.
         loops: The loops being walked, outermost first.
         world: Version of what unknown code may have changed (globals).
+        copied: Objects of callers whose contents were copied elsewhere.
         touched: Ids of globals that callees changed and that are not named here.
         arrival: Location of the jump or branch that led to the block.
         trail: Blocks walked, as (previous trail, block).
@@ -68,6 +69,7 @@ class State:
         "_owned",
         "_shared",
         "arrival",
+        "copied",
         "dropped",
         "env",
         "epoch",
@@ -99,6 +101,7 @@ class State:
         self.loops: tuple[LoopRound, ...] = ()
         self.world = 0
         self.touched: frozenset[str] = frozenset()
+        self.copied: frozenset[int] = frozenset()
         self.arrival = 0
         self.trail: Any = None
         self.path: Any = None
@@ -122,6 +125,7 @@ class State:
         other.loops = self.loops
         other.world = self.world
         other.touched = self.touched
+        other.copied = self.copied
         other.arrival = self.arrival
         other.trail = self.trail
         other.path = self.path

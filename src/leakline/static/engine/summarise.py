@@ -68,6 +68,11 @@ def _disjunct(ctx: Context, left: Exit) -> Disjunct:
         frees=frees,
         escapes=tuple((name, 0) for name in names),
         writes=writes,
+        copied=frozenset(
+            namer.base(_nearest_named(ctx, base))
+            for base in s.copied
+            if nameable(ctx, _nearest_named(ctx, base))
+        ),
         overwritten=overwritten,
         unknown=tuple(
             (number, s.ranges[base])
@@ -136,7 +141,7 @@ def _writes(
             overwritten.append(namer.base(base))
         for offset, (value, size) in cells.items():
             if visible and isinstance(offset, int) and len(writes) < _MOST_WRITES:
-                if not _unchanged(ctx, base, offset, value):
+                if not _unchanged(ctx, s, base, offset, value):
                     if size == memory.POINTER_BYTES:
                         lost.update(_unnamed_parts(ctx, value))
                     named = namer.value(value)
@@ -168,9 +173,12 @@ def _is_unknown(value: NamedValue, limited: set[int]) -> bool:
     )
 
 
-def _unchanged(ctx: Context, base: int, offset: int, value: Value) -> bool:
+def _unchanged(ctx: Context, s: State, base: int, offset: int, value: Value) -> bool:
+    """Whether memory held the value at entry already."""
     if isinstance(value, int):
-        return False
+        before = ctx.terms.known(("cell", base, offset, 0))
+        known = None if before is None else s.ranges.get(before)
+        return known is not None and known[0] == known[1] == value
     return value[1] == 0 and ctx.terms.keys[value[0]] == ("cell", base, offset, 0)
 
 
@@ -235,6 +243,7 @@ def _fewer(disjuncts: list[Disjunct], most: int) -> list[Disjunct]:
             overwritten=both,
             result=(("new", "any"), 0) if has_result else None,
             changes_world=True,
+            copied=frozenset(name for d in rest for name in d.copied),
             touched=frozenset(name for d in rest for name in d.touched),
         ),
     ]

@@ -86,6 +86,7 @@ class Disjunct:
         counted: Objects whose counter went down but which were not freed, with the
             name of the counter: another owner may remain.
         writes: Memory changed to a known value.
+        copied: Objects whose contents were copied where nobody can see.
         overwritten: Objects whose memory changed in an unknown way.
         unknown: What is known of the new unknown values.
         result: The returned value, None for none.
@@ -100,6 +101,7 @@ class Disjunct:
     escapes: tuple[NamedValue, ...] = ()
     counted: tuple[tuple[NamedValue, Name], ...] = ()
     writes: tuple[Write, ...] = ()
+    copied: frozenset[Name] = frozenset()
     overwritten: tuple[Name, ...] = ()
     unknown: tuple[tuple[int, Range], ...] = ()
     result: NamedValue | None = None
