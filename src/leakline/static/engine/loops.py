@@ -130,6 +130,8 @@ def _widen_memory(ctx: Context, s: State, loop: LoopRound, head: int) -> None:
                 continue
             was = memory.untouched(ctx, s, base, offset) if old is None else old[0]
             name = (head, base, offset)
+            if size == memory.POINTER_BYTES:
+                memory.unsure_of_initial(ctx, s, base, offset, (was, value))
             changed.append((base, offset, _widened(ctx, s, was, value, name), size))
     for base, offset, value, size in changed:
         memory.set_cell(ctx, s, base, offset, value, size)

@@ -202,6 +202,19 @@ def escape_object(ctx: Context, s: State, base: int) -> None:
         s.writable_objects()[base] = ESCAPED
 
 
+def unsure_of_initial(
+    ctx: Context, s: State, base: int, offset: Offset, values: tuple[Value, ...]
+) -> None:
+    """A place may or may not hold what it held at entry.
+
+    A later write to it would look as if it always dropped that, so callers must not
+    count on the old content being lost.
+    """
+    initial = ctx.terms.known(("cell", base, offset, 0))
+    if initial is not None and (initial, 0) in values:
+        escape_object(ctx, s, initial)
+
+
 def _owned_by_caller(ctx: Context, base: int) -> bool:
     return ctx.terms.keys[base][0] in ("arg", "cell")
 

@@ -218,6 +218,8 @@ def _join_cells(
         else:
             name = (place, base, offset)
             pointer = size == memory.POINTER_BYTES
+            if pointer:
+                memory.unsure_of_initial(ctx, s, base, offset, (left, right))
             value = _joined(ctx, s, other, left, right, name, ranges, pointer=pointer)
         changes.append((offset, value, size))
     for offset, value, size in changes:
