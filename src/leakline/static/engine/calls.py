@@ -389,7 +389,7 @@ def _is_joined(value: NamedValue) -> bool:
     """Whether the write is one of several behaviours that were joined."""
     if isinstance(value, int) or value[0][0] != "new":
         return False
-    return isinstance(value[0][1], tuple)
+    return bool(value[0][1][:1] == ("write",))
 
 
 def _longer(places: tuple[Place, ...], place: Place) -> tuple[Place, ...]:

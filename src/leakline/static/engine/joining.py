@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from leakline.static.engine.alternatives import common_conditions
-from leakline.static.engine.ranges import hull
+from leakline.static.engine.ranges import ANY, Range, hull
 from leakline.static.engine.summary import (
     Conditions,
     Disjunct,
+    Label,
     Name,
     NamedValue,
     Write,
@@ -40,7 +41,17 @@ def _behaviour(d: Disjunct) -> Any:  # noqa: ANN401  # any hashable key
         frees,
         frozenset(value for value in d.escapes if _is_argument(value)),
         heap_writes,
+        _reports(d),
         _result_class(d),
+    )
+
+
+def _reports(d: Disjunct) -> frozenset[Any]:
+    """Numbers written through arguments, by sign: often they say what happened."""
+    return frozenset(
+        (w.base, (w.value > 0) - (w.value < 0))
+        for w in d.writes
+        if isinstance(w.value, int) and w.offset == 0 and w.base[0] == "arg"
     )
 
 
@@ -68,6 +79,7 @@ def _join(left: Disjunct, right: Disjunct) -> Disjunct:
         if number in numbers
     )
     writes, overwritten = _join_writes(left, right)
+    unknown += _joined_ranges(left, right, writes)
     return Disjunct(
         alternatives=_either(left.alternatives + right.alternatives),
         allocations=left.allocations,
@@ -117,6 +129,37 @@ def _join_writes(
             writes.append(Write(place[0], place[1], unknown, size))
     overwritten = tuple(dict.fromkeys(left.overwritten + right.overwritten))
     return tuple(writes), overwritten
+
+
+def _joined_ranges(
+    left: Disjunct, right: Disjunct, writes: tuple[Write, ...]
+) -> tuple[tuple[Label, Range], ...]:
+    """What is known of the values that two different writes became."""
+    found = []
+    mine = {(w.base, w.offset): w.value for w in left.writes}
+    theirs = {(w.base, w.offset): w.value for w in right.writes}
+    for write in writes:
+        place = (write.base, write.offset)
+        if (
+            place in mine
+            and place in theirs
+            and write.value
+            not in (
+                mine[place],
+                theirs[place],
+            )
+        ):
+            wide = hull(_range(left, mine[place]), _range(right, theirs[place]))
+            if wide != ANY:
+                found.append((("write", *place), wide))
+    return tuple(found)
+
+
+def _range(d: Disjunct, value: NamedValue) -> Range:
+    if isinstance(value, int):
+        return value, value, None
+    known = dict(d.unknown).get(value[0][1]) if value[0][0] == "new" else None
+    return known if known is not None and value[1] == 0 else ANY
 
 
 def _is_null(d: Disjunct, name: Name) -> bool:

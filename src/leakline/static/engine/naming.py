@@ -1,7 +1,7 @@
 """Names that mean the same to a function and to its callers."""
 
 from leakline.static.engine.context import Context
-from leakline.static.engine.summary import Name, NamedValue
+from leakline.static.engine.summary import Label, Name, NamedValue
 from leakline.static.engine.values import CODE, GLOBAL, HEAP, SYMBOL, Value
 
 # Deeper access paths and larger expressions are not worth naming.
@@ -43,13 +43,16 @@ class Namer:
 
     Attributes:
         heap: Bases of the heap objects named so far; their place is their number.
-        unknown: Bases of unknown values named so far, with their numbers.
+        unknown: Bases of unknown values named so far, with their labels.
+        label: For the next unknown value: the place where it is met first, so that
+            it is called the same in every disjunct.
     """
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self.heap: list[int] = []
-        self.unknown: dict[int, int] = {}
+        self.unknown: dict[int, Label] = {}
+        self.label: Label = "result"
 
     def value(self, value: Value) -> NamedValue:
         """The name of a value."""
@@ -61,7 +64,7 @@ class Namer:
         if self._ctx.terms.kinds[base] in (HEAP, GLOBAL) or nameable(self._ctx, base):
             # Somewhere inside the object: its start stands for the place.
             return self.base(base), offset[0]
-        return ("new", self._number(base)), 0
+        return ("new", self._label(base)), 0
 
     def base(self, base: int) -> Name:
         """The name of a base."""
@@ -73,7 +76,7 @@ class Namer:
         if kind in (GLOBAL, CODE):
             return self._ctx.terms.keys[base]
         if not nameable(self._ctx, base):
-            return "new", self._number(base)
+            return "new", self._label(base)
         return self._symbol(self._ctx.terms.keys[base])
 
     def _symbol(self, key: Name) -> Name:
@@ -83,5 +86,11 @@ class Namer:
             return "cell", self.base(key[1]), key[2]
         return tuple(self.value(p) if isinstance(p, tuple) else p for p in key)
 
-    def _number(self, base: int) -> int:
-        return self.unknown.setdefault(base, len(self.unknown))
+    def _label(self, base: int) -> Label:
+        known = self.unknown.get(base)
+        if known is None:
+            known = self.label
+            if known in self.unknown.values():
+                known = ("also", known, len(self.unknown))
+            self.unknown[base] = known
+        return known

@@ -14,6 +14,7 @@ from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, State
 from leakline.static.engine.summary import (
     Conditions,
     Disjunct,
+    Label,
     Latent,
     Name,
     NamedValue,
@@ -144,8 +145,9 @@ def _writes(
                 if not _unchanged(ctx, s, base, offset, value):
                     if size == memory.POINTER_BYTES:
                         lost.update(_unnamed_parts(ctx, value))
-                    named = namer.value(value)
-                    writes.append(Write(namer.base(base), offset, named, size))
+                    name = namer.base(base)
+                    namer.label = ("at", name, offset)
+                    writes.append(Write(name, offset, namer.value(value), size))
             elif size == memory.POINTER_BYTES and (kind != HEAP or base in reached):
                 lost.update(_pointers(ctx, s, value))
     limited = {number for base, number in namer.unknown.items() if base in s.ranges}
@@ -154,7 +156,7 @@ def _writes(
 
 
 def _collapsed(
-    writes: list[Write], overwritten: list[Name], limited: set[int]
+    writes: list[Write], overwritten: list[Name], limited: set[Label]
 ) -> tuple[Write, ...]:
     """Many unknown values in one object say no more than that it changed."""
     unknown = Counter(w.base for w in writes if _is_unknown(w.value, limited))
@@ -165,7 +167,7 @@ def _collapsed(
     )
 
 
-def _is_unknown(value: NamedValue, limited: set[int]) -> bool:
+def _is_unknown(value: NamedValue, limited: set[Label]) -> bool:
     return (
         not isinstance(value, int)
         and value[0][0] == "new"

@@ -13,12 +13,15 @@ from leakline.static.engine.ranges import Range
 # A name that means the same to caller and callee, as a nested tuple:
 #   arg i, cell name offset, global id, code id: as in Terms, but with names for bases
 #   heap n: the n-th object this disjunct allocates
-#   new n: the n-th unknown value of this disjunct
+#   new label: an unknown value
 #   eq, slt, ult, not, bin, cast: expressions over named values
 Name: TypeAlias = tuple[Any, ...]
 
 # A number, or (name, offset).
 NamedValue: TypeAlias = int | tuple[Name, int]
+
+# Tells the unknown values of a disjunct apart.
+Label: TypeAlias = str | tuple[Any, ...]
 
 # What must hold together at entry.
 Conditions: TypeAlias = tuple[tuple[Name, Range], ...]
@@ -103,7 +106,7 @@ class Disjunct:
     writes: tuple[Write, ...] = ()
     copied: frozenset[Name] = frozenset()
     overwritten: tuple[Name, ...] = ()
-    unknown: tuple[tuple[int, Range], ...] = ()
+    unknown: tuple[tuple[Label, Range], ...] = ()
     result: NamedValue | None = None
     changes_world: bool = False
     touched: frozenset[str] = frozenset()

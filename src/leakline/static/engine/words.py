@@ -141,7 +141,7 @@ def _object(ctx: Context, base: int) -> tuple[str, int] | None:
             return ctx.flow.names.get(place) if isinstance(place, int) else None
         case "result":
             return ctx.flow.names.get(key[2]) or _called(key)
-        case "callee" if key[4] == "result" or key[4] == ("new", 0):
+        case "callee" if key[4] in ("result", ("new", "result")):
             return ctx.flow.names.get(key[2])
         case "heap":
             return ctx.flow.names.get(key[1][1])
