@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from leakline.static.engine import memory
+from leakline.static.engine import copying, memory
 from leakline.static.engine.constraints import assume, constrain, is_null
 from leakline.static.engine.context import Context
 from leakline.static.engine.findings import Event, record
@@ -70,12 +70,12 @@ def _touch_arguments(ctx: Context, s: State, model: Model, values: list[Value]) 
 def _write_memory(ctx: Context, s: State, model: Model, values: list[Value]) -> None:
     if model.copies is not None and max(model.copies) < len(values):
         target, source, length = _chosen(values, model.copies)
-        memory.copy_bytes(ctx, s, target, source, length)
+        copying.copy_bytes(ctx, s, target, source, length)
     for value in _chosen(values, model.writes):
-        memory.scribble(ctx, s, value)
+        copying.scribble(ctx, s, value)
     if model.writes_from >= 0:
         for value in values[model.writes_from :]:
-            memory.scribble(ctx, s, value)
+            copying.scribble(ctx, s, value)
 
 
 def _chosen(values: list[Value], places: Iterable[int]) -> list[Value]:

@@ -30,7 +30,7 @@ def load(ctx: Context, s: State, pointer: Value, size_bytes: int) -> Value:
                 return cell[0]
             return _part(ctx, s, pointer, cell, size_bytes)
         if not isinstance(offset, int) or _indexed(cells):
-            _escape_held(ctx, s, base)
+            escape_held(ctx, s, base)
     return untouched(ctx, s, base, offset)
 
 
@@ -248,7 +248,7 @@ def _parts(ctx: Context, base: int) -> list[Value]:
     return list(ctx.parts.get(base, ()))
 
 
-def _escape_held(ctx: Context, s: State, base: int) -> None:
+def escape_held(ctx: Context, s: State, base: int) -> None:
     """A read at an unknown index may take any pointer the object holds."""
     for (holder, _), target in list(s.holders.items()):
         if holder == base and s.objects.get(target) == ALLOCATED:
@@ -268,7 +268,7 @@ def havoc(ctx: Context, s: State, value: Value) -> None:
 def overwrite(ctx: Context, s: State, value: Value) -> None:
     """The bytes that the value points to change in an unknown way."""
     if not isinstance(value, int) and ctx.terms.kinds[value[0]] != CODE:
-        _escape_held(ctx, s, value[0])
+        escape_held(ctx, s, value[0])
         forget_contents(ctx, s, value[0])
 
 
@@ -277,10 +277,11 @@ def forget_contents(ctx: Context, s: State, base: int) -> None:
     remove_cells(s, base, list(s.memory.get(base, ())))
     if base in s.zeroed:
         s.zeroed -= {base}
-    _renew(ctx, s, base)
+    renew(ctx, s, base)
 
 
-def _renew(ctx: Context, s: State, base: int) -> None:
+def renew(ctx: Context, s: State, base: int) -> None:
+    """What the object holds where nothing is known is new from here on."""
     s.writable_memory()
     s.versions[base] = 1 + ctx.terms.symbol("version", ctx.here, s.epoch, base)[0]
 
@@ -295,161 +296,13 @@ def change_globals(ctx: Context, s: State) -> None:
     s.world = 1 + ctx.terms.symbol("world", ctx.here, s.epoch)[0]
 
 
-def copy_bytes(
-    ctx: Context, s: State, target: Value, source: Value, length: Value
-) -> None:
-    """Copy memory: cells that lie within, or nothing known when bounds are open."""
-    if isinstance(target, int) or isinstance(source, int):
-        if not isinstance(source, int):
-            _escape_held(ctx, s, source[0])
-        return
-    if not (
-        isinstance(length, int)
-        and isinstance(target[1], int)
-        and isinstance(source[1], int)
-    ):
-        first = _first_byte(ctx, s, target, source)
-        escape_contents(ctx, s, source)
-        overwrite(ctx, s, target)
-        if first is not None:
-            set_cell(ctx, s, target[0], target[1], first, 1)
-        return
-    _copy_cells(ctx, s, (target[0], target[1]), (source[0], source[1]), length)
-
-
-def _first_byte(
-    ctx: Context, s: State, target: tuple[int, Offset], source: tuple[int, Offset]
-) -> Value | None:
-    """Whether a copied text is empty is worth knowing, however long it is."""
-    if target[1] != 0 or not isinstance(source[1], int):
-        return None
-    cell = s.memory.get(source[0], {}).get(source[1])
-    if cell is None:
-        return untouched(ctx, s, source[0], source[1])
-    return cell[0] if cell[1] == 1 else None
-
-
 def escape_contents(ctx: Context, s: State, source: Value) -> None:
     """What the object holds is now also held by something we do not follow."""
     if isinstance(source, int):
         return
-    _escape_held(ctx, s, source[0])
+    escape_held(ctx, s, source[0])
     if ctx.terms.kinds[source[0]] == SYMBOL:
         s.copied |= {source[0]}
-
-
-def _copy_cells(
-    ctx: Context,
-    s: State,
-    target: tuple[int, int],
-    source: tuple[int, int],
-    length: int,
-) -> None:
-    copied = [
-        (offset - source[1] + target[1], value, size)
-        for offset, (value, size) in s.memory.get(source[0], {}).items()
-        if isinstance(offset, int) and source[1] <= offset < source[1] + length
-    ]
-    known = {offset for offset, _, _ in copied}
-    copied += _initial_words(ctx, s, target, source, length, known)
-    replaced = _cells_within(s, target, length)
-    remove_cells(s, target[0], replaced)
-    if target[0] in s.zeroed and source[0] not in s.zeroed:
-        s.zeroed -= {target[0]}
-    if length > _MOST_COPIED_WORDS * POINTER_BYTES:
-        _renew(ctx, s, target[0])
-    for offset, value, size in copied:
-        set_cell(ctx, s, target[0], offset, value, size)
-
-
-def _cells_within(s: State, place: tuple[int, int], length: int) -> list[Offset]:
-    return [
-        offset
-        for offset in s.memory.get(place[0], {})
-        if isinstance(offset, int) and place[1] <= offset < place[1] + length
-    ]
-
-
-# Structures up to this size keep the identity of fields read later from the copy.
-_MOST_COPIED_WORDS = 16
-
-
-def _initial_words(
-    ctx: Context,
-    s: State,
-    target: tuple[int, int],
-    source: tuple[int, int],
-    length: int,
-    known: set[int],
-) -> list[tuple[int, Value, int]]:
-    """Name the words of an untouched structure, so that its copy shares them."""
-    words = length // POINTER_BYTES
-    if words > _MOST_COPIED_WORDS or ctx.terms.kinds[source[0]] not in (SYMBOL, GLOBAL):
-        return []
-    places = [index * POINTER_BYTES for index in range(words)]
-    return [
-        (
-            target[1] + place,
-            untouched(ctx, s, source[0], source[1] + place),
-            POINTER_BYTES,
-        )
-        for place in places
-        if not any(
-            target[1] + place <= offset < target[1] + place + POINTER_BYTES
-            for offset in known
-        )
-    ]
-
-
-def fill_bytes(
-    ctx: Context, s: State, target: Value, byte: Value, length: Value
-) -> None:
-    """Fill memory: zero stays known when it covers everything from the start."""
-    if isinstance(target, int):
-        return
-    base, offset = target
-    if not (isinstance(length, int) and isinstance(offset, int)) or byte != 0:
-        overwrite_within(ctx, s, target, length)
-        return
-    whole = offset == 0 and all(
-        isinstance(other, int) and other < length for other in s.memory.get(base, {})
-    )
-    remove_cells(s, base, _cells_within(s, (base, offset), length))
-    if whole and ctx.terms.kinds[base] in (HEAP, STACK):
-        s.zeroed |= {base}
-        return
-    for place in range(0, min(length, _MOST_COPIED_WORDS * POINTER_BYTES), 8):
-        set_cell(ctx, s, base, offset + place, 0, min(8, length - place))
-
-
-def overwrite_within(
-    ctx: Context, s: State, target: tuple[int, Offset], length: Value
-) -> None:
-    """Bytes from the target on change in an unknown way."""
-    if isinstance(length, int) and isinstance(target[1], int):
-        remove_cells(s, target[0], _cells_within(s, (target[0], target[1]), length))
-        s.zeroed -= {target[0]}
-        _renew(ctx, s, target[0])
-    else:
-        overwrite(ctx, s, target)
-
-
-def scribble(ctx: Context, s: State, target: Value) -> None:
-    """A library function writes bytes here; pointers stored beside them stay."""
-    if isinstance(target, int) or ctx.terms.kinds[target[0]] == CODE:
-        return
-    base, offset = target
-    cells = s.memory.get(base, {})
-    if isinstance(offset, int) and offset > 0:
-        remove_cells(
-            s, base, [o for o in _cells_within(s, (base, offset), 8) if o in cells]
-        )
-        unknown = ctx.terms.symbol("written", ctx.here, s.epoch, base)
-        set_cell(ctx, s, base, offset, unknown, 1)
-        return
-    remove_cells(s, base, [o for o in cells if (base, o) not in s.holders])
-    s.zeroed -= {base}
-    _renew(ctx, s, base)
 
 
 def peek(ctx: Context, s: State, pointer: Value) -> Value:

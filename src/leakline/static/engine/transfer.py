@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from leakline.model.finding import Cause, Kind
-from leakline.static.engine import memory
+from leakline.static.engine import copying, memory
 from leakline.static.engine.arithmetic import binary, cast
 from leakline.static.engine.calls import call, value_of
 from leakline.static.engine.constraints import assume, compare, constrain
@@ -169,13 +169,13 @@ def _copy(ctx: Context, s: State, row: Row) -> None:
     target, source = value_of(ctx, s, row[3]), value_of(ctx, s, row[4])
     use(ctx, s, target)
     use(ctx, s, source)
-    memory.copy_bytes(ctx, s, target, source, value_of(ctx, s, row[5]))
+    copying.copy_bytes(ctx, s, target, source, value_of(ctx, s, row[5]))
 
 
 def _fill(ctx: Context, s: State, row: Row) -> None:
     target = value_of(ctx, s, row[3])
     use(ctx, s, target)
-    memory.fill_bytes(
+    copying.fill_bytes(
         ctx, s, target, value_of(ctx, s, row[4]), value_of(ctx, s, row[5])
     )
 
@@ -209,7 +209,7 @@ def _atomic(ctx: Context, s: State, row: Row) -> None:
     old = memory.load(ctx, s, pointer, size)
     if row[3] == "cmpxchg":
         memory.escape(ctx, s, value)
-        memory.scribble(ctx, s, pointer)
+        copying.scribble(ctx, s, pointer)
         s.env[row[1]] = ctx.terms.symbol("exchange", row[1], s.epoch)
         return
     new = value if row[3] == "xchg" else binary(ctx, s, row[3], old, value, bits)
@@ -218,7 +218,7 @@ def _atomic(ctx: Context, s: State, row: Row) -> None:
 
 
 def _variadic(ctx: Context, s: State, row: Row) -> None:
-    memory.scribble(ctx, s, value_of(ctx, s, row[4]))
+    copying.scribble(ctx, s, value_of(ctx, s, row[4]))
     _unknown(ctx, s, row)
 
 
