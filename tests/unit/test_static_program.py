@@ -265,6 +265,24 @@ def test_variables_are_found_across_units(facts_of: FactsOf) -> None:
     assert shared.initialiser
 
 
+def test_a_variable_has_the_type_its_definition_gives(facts_of: FactsOf) -> None:
+    header = "struct node { struct node *next; int size; };\n"
+    units = [
+        facts_of("extern int list[]; int f(void) { return list[3]; }", "a.c"),
+        facts_of(f"{header} struct node list = {{&list, 3}};", "b.c"),
+    ]
+    program = Program(units)
+    variable = program.variable(0, "list")
+    assert variable is not None
+    types = program.units[0].types
+    node = types[variable.type]
+    assert (node.name, [field.name for field in node.fields]) == (
+        "node",
+        ["next", "size"],
+    )
+    assert types[types[node.fields[0].type].target] is node
+
+
 OBJECTS = {Path(f"/b/{name}.o"): n for n, name in enumerate("abcd")}
 
 

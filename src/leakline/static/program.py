@@ -6,9 +6,10 @@ is not unique (internal functions, or several programs that define the same name
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leakline.static.facts import Body, Declaration, Function, Global, Linkage, Unit
+from leakline.static.foreign_types import Adoption
 from leakline.static.indirect import CodeAddresses
 from leakline.static.instructions import Call, FunctionConstant, Invoke
 from leakline.static.linking import Linker, LinkUnit
@@ -37,8 +38,11 @@ class Program:
     """
 
     def __init__(self, units: Sequence[Unit], links: Iterable[LinkUnit] = ()) -> None:
-        self.units = tuple(units)
-        self._linker = Linker(self.units, links)
+        self._linker = Linker(units, links)
+        self._foreign: dict[tuple[int, str], Global] = {}
+        self.units = tuple(
+            self._completed(number, units) for number in range(len(units))
+        )
         self._ids = _function_ids(self.units)
         self.functions: dict[str, ProgramFunction] = {}
         for (number, name), function_id in self._ids.items():
@@ -80,9 +84,14 @@ class Program:
         return name
 
     def variable(self, unit: int, name: str) -> Global | None:
-        """The definition of a variable that a name means in a unit."""
-        defining = self._defining_unit(unit, name)
-        return None if defining is None else self.units[defining].globals[name]
+        """The definition of a variable that a name means in a unit.
+
+        Its type is an index into the table of the asking unit.
+        """
+        own = self.units[unit].globals.get(name)
+        if own is not None and own.defined:
+            return own
+        return self._foreign.get((unit, name))
 
     def callees(self, function_id: str) -> tuple[str, ...]:
         """Ids of defined functions that a function may call, without repeats."""
@@ -109,6 +118,19 @@ class Program:
         found = (self.resolve(unit, name) or name for unit, name in names)
         targets = tuple(dict.fromkeys(found))
         return targets if 0 < len(targets) <= MAX_INDIRECT_TARGETS else None
+
+    def _completed(self, number: int, units: Sequence[Unit]) -> Unit:
+        """The unit with the types of variables that others define."""
+        unit = units[number]
+        adoption = Adoption(unit.types)
+        for name, variable in unit.globals.items():
+            defining = None if variable.defined else self._linker.variable(number, name)
+            if defining is not None:
+                other = units[defining]
+                found = other.globals[name]
+                adopted = adoption.adopt(defining, other.types, found.type)
+                self._foreign[number, name] = replace(found, type=adopted)
+        return replace(unit, types=tuple(adoption.types))
 
     def _find_callees(self, function_id: str) -> tuple[str, ...]:
         entry = self.functions[function_id]
