@@ -52,7 +52,7 @@ def leakline(folder: Path) -> Wrapping:
     create_recording(recording)
     return Wrapping(
         environment=(
-            ("LD_PRELOAD", runtime_library(os.environ)),
+            ("LD_PRELOAD", str(runtime_library(os.environ))),
             ("LEAKLINE_OPTIONS", f"recording={recording}"),
         )
     )

@@ -1,5 +1,5 @@
-// Usage: cost OUTPUT COMMAND ARGUMENTS... Runs the command and writes to OUTPUT its wait
-// status, CPU microseconds and peak resident KiB, descendants included. A small
+// Usage: cost OUTPUT COMMAND ARGUMENTS... Runs the command and writes to OUTPUT its
+// wait status, CPU microseconds and peak resident KiB, descendants included. A small
 // process of its own, because a child inherits the peak of whoever starts it.
 #include <stdio.h>
 #include <sys/resource.h>

@@ -5,6 +5,7 @@ use warnings;
 my (%words, %pairs);
 while (my $line = <>) {
     my @line = split ' ', $line;
+    next unless @line > 1;
     $words{$_}++ for @line;
     $pairs{"$line[$_] $line[$_ + 1]"}++ for 0 .. int(($#line - 1) / 4);
 }

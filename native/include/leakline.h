@@ -7,9 +7,16 @@
 extern "C" {
 #endif
 
-__attribute__((weak)) void __leakline_ignore(const void* block);
-__attribute__((weak)) void __leakline_root(const void* start, size_t size_bytes);
-__attribute__((weak)) void __leakline_root_end(const void* start, size_t size_bytes);
+// Only the address counts: the memory itself is not read and need not be initialised.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#define LEAKLINE_ADDRESS_ONLY __attribute__((weak, access(none, 1)))
+#else
+#define LEAKLINE_ADDRESS_ONLY __attribute__((weak))
+#endif
+
+LEAKLINE_ADDRESS_ONLY void __leakline_ignore(const void* block);
+LEAKLINE_ADDRESS_ONLY void __leakline_root(const void* start, size_t size_bytes);
+LEAKLINE_ADDRESS_ONLY void __leakline_root_end(const void* start, size_t size_bytes);
 __attribute__((weak)) unsigned long __leakline_mark(void);
 
 // The block is meant to stay: it is never reported, nor is what it leads to.

@@ -9,8 +9,10 @@
 #include "format/records.h"
 #include "stack/stack.h"
 
-// What the tests start the stacks with.
-enum { DEPTH = 64, OUTER = 16, STEP = 16, ORACLE_MAX = 20000 };
+enum { DEPTH = 64, ORACLE_MAX = 20000 };
+
+// What the test started the stacks with.
+static unsigned depth_kept = DEPTH;
 
 struct oracle {
     uintptr_t start_sp; // frames inside of this one are the test's own
@@ -39,8 +41,9 @@ static bool is_fold(uint32_t node) {
 
 // The index, counted from the outermost frame, of the first frame inside the fold.
 static unsigned expected_fold_end(unsigned count) {
-    unsigned end = count - (DEPTH - OUTER);
-    while (end % STEP != 0) {
+    unsigned quarter = depth_kept / 4;
+    unsigned end = count - (depth_kept - quarter);
+    while (quarter > 1 && end % quarter != 0) {
         end++;
     }
     return end;
@@ -56,16 +59,16 @@ static bool node_has_pc(uint32_t node, uintptr_t pc, uint32_t* parent) {
 static bool matches_oracle(uint32_t node) {
     unsigned inner = oracle.count;
     unsigned outer_start = oracle.count;
-    if (oracle.count > DEPTH) {
+    if (oracle.count > depth_kept) {
         inner = oracle.count - expected_fold_end(oracle.count);
-        outer_start = oracle.count - OUTER;
+        outer_start = oracle.count - depth_kept / 4;
     }
     for (unsigned i = 0; i < inner; i++) {
         if (!node_has_pc(node, oracle.pcs[i], &node)) {
             return false;
         }
     }
-    if (oracle.count > DEPTH) {
+    if (oracle.count > depth_kept) {
         if (!is_fold(node)) {
             return false;
         }

@@ -32,7 +32,7 @@ static uint64_t graph_look(size_t stack_bytes) {
         .pending = LL_MARK_POINTED,
         .settled = LL_MARK_REACHED,
     };
-    struct ll_groups groups = {0};
+    struct ll_tally tally = {0};
     struct ll_marker* marker = ll_marker_start(stack_bytes);
     ll_heap_clear_marks();
     ll_marker_use(marker, &reach);
@@ -42,15 +42,15 @@ static uint64_t graph_look(size_t stack_bytes) {
         }
     }
     CHECK(ll_mark_finish(marker));
-    struct ll_classified classified = ll_classify(marker, &groups);
+    struct ll_classified classified = ll_classify(marker, &tally);
     ll_marker_end(marker);
     CHECK(classified.unordered_rings == 0);
     memset(said, 0, sizeof said);
-    const struct ll_group* group = ll_groups_sorted(&groups);
-    for (size_t i = 0; i < groups.count; i++) {
+    const struct ll_group* group = ll_groups_sorted(&tally.groups);
+    for (size_t i = 0; i < tally.groups.count; i++) {
         note_group(&group[i]);
     }
-    ll_groups_release(&groups);
+    ll_groups_release(&tally.groups);
     return classified.lost_blocks;
 }
 

@@ -35,7 +35,9 @@ static void check_inherited_block(struct patterned expected) {
     CHECK(ll_block_is_inherited(block));
     CHECK(ll_block_site(block) == expected.site);
     CHECK(pattern_is_intact(expected));
-    CHECK(ll_heap_release(expected.start));
+    void* again = ll_heap_reallocate(expected.start, expected.size_bytes, 6);
+    CHECK(ll_block_at((uintptr_t)again, &block) && !ll_block_is_inherited(block));
+    CHECK(ll_heap_release(again));
 }
 
 static void check_own_blocks(void) {

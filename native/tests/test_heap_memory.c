@@ -1,6 +1,7 @@
 // How the heap deals with the system: pages are returned, sparse blocks cost nothing,
 // large blocks grow in place, and a limit on address space ends in NULL, not in a
 // crash.
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ enum { MANY = 1 << 17 };
 static void* many[MANY];
 
 static void freed_small_blocks_are_returned(void) {
+    ll_heap_trim();
     size_t before = resident_bytes();
     for (int i = 0; i < MANY; i++) {
         many[i] = memset(ll_heap_allocate(1000, 1), 1, 1000);
@@ -35,7 +37,28 @@ static void freed_small_blocks_are_returned(void) {
     CHECK(resident_bytes() < before + (8 << 20));
 }
 
+static size_t use_and_free(void) {
+    for (int i = 0; i < MANY; i++) {
+        many[i] = memset(ll_heap_allocate(400, 1), 1, 400);
+    }
+    for (int i = 0; i < MANY; i++) {
+        CHECK(ll_heap_release(many[i]));
+    }
+    return resident_bytes();
+}
+
+static void pages_used_in_turns_are_kept(void) {
+    ll_heap_trim();
+    size_t before = resident_bytes();
+    CHECK(use_and_free() < before + (24 << 20));
+    use_and_free();
+    CHECK(use_and_free() > before + (32 << 20));
+    ll_heap_trim();
+    CHECK(resident_bytes() < before + (8 << 20));
+}
+
 static void freed_large_blocks_are_returned(void) {
+    ll_heap_trim();
     size_t before = resident_bytes();
     size_t size = (size_t)200 << 20;
     for (int i = 0; i < 5; i++) {
@@ -69,14 +92,12 @@ static void large_blocks_keep_their_contents_as_they_grow(void) {
     void* obstacle = ll_heap_allocate(40000, 1);
     for (size_t size = 50000; size < (64 << 20); size += size / 3) {
         unsigned char pattern = pattern_of(block.start);
-        unsigned char* start = ll_heap_resize(block.start, size, 1)
-                                   ? block.start
-                                   : ll_heap_move(block.start, size, 1);
+        unsigned char* start = ll_heap_reallocate(block.start, size, 1);
         CHECK(pattern_holds(start, pattern, block.size_bytes));
         block = (struct patterned){start, size, 1};
         pattern_fill(block);
     }
-    CHECK(ll_heap_resize(block.start, 40000, 1));
+    CHECK(ll_heap_reallocate(block.start, 40000, 1) == block.start);
     block.size_bytes = 40000;
     CHECK(pattern_is_intact(block));
     CHECK(ll_heap_release(block.start) && ll_heap_release(obstacle));
@@ -134,6 +155,41 @@ static void a_limit_on_address_space_ends_in_null(void) {
     CHECK(status == 0);
 }
 
+static int run_with_locked_memory(void) {
+    // Pages that appear from now on are locked and cannot be given back.
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_MEMLOCK, &limit);
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+        fprintf(stderr, "locked memory is not to be had: not tested\n");
+        return failures != 0;
+    }
+    for (int round = 0; round < 3; round++) {
+        for (size_t size = 1000; size < (48 << 20); size *= 3) {
+            unsigned char* blocks[8];
+            for (int i = 0; i < 8; i++) {
+                blocks[i] = ll_heap_allocate_zeroed(size, 1);
+                CHECK(pattern_holds(blocks[i], 0, size));
+                memset(blocks[i], 1, size);
+            }
+            for (int i = 0; i < 8; i++) {
+                CHECK(ll_heap_release(blocks[i]));
+            }
+        }
+        ll_heap_trim();
+    }
+    return failures != 0;
+}
+
+static void locked_memory_is_never_taken_for_zeroed(void) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(run_with_locked_memory());
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    CHECK(status == 0);
+}
+
 // Sanitizers reserve most of the address space, which a limit on it would count, and
 // keep shadow pages of what was touched.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -148,8 +204,10 @@ int main(void) {
         a_limit_on_address_space_ends_in_null();
         untouched_blocks_cost_nothing();
         freed_small_blocks_are_returned();
+        pages_used_in_turns_are_kept();
         freed_large_blocks_are_returned();
         freed_address_space_is_returned();
+        locked_memory_is_never_taken_for_zeroed();
         a_limit_on_address_space_ends_in_null();
     }
     large_blocks_keep_their_contents_as_they_grow();

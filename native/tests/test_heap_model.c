@@ -83,9 +83,7 @@ static void reallocate(void) {
     size_t kept = size < block->size_bytes ? size : block->size_bytes;
     unsigned char old_pattern = pattern_of(block->start);
     uint32_t site = next_site++;
-    unsigned char* start = ll_heap_resize(block->start, size, site)
-                               ? block->start
-                               : ll_heap_move(block->start, size, site);
+    unsigned char* start = ll_heap_reallocate(block->start, size, site);
     CHECK(start != NULL);
     CHECK(pattern_holds(start, old_pattern, kept));
     *block = (struct patterned){start, size, site};
@@ -167,6 +165,7 @@ static void other_addresses_are_no_blocks(void) {
     CHECK(!ll_block_at(UINTPTR_MAX, &block));
     CHECK(!ll_heap_release(&local));
     CHECK(!ll_heap_release(NULL));
+    CHECK(ll_heap_reallocate(&local, 10, 1) == NULL);
     uintptr_t end = ll_range.start + ll_range.used_bytes;
     CHECK(ll_is_heap_address(end - 1));
     CHECK(!ll_block_at(end, &block));

@@ -193,10 +193,10 @@ static void a_huge_structure_is_plainly_reached(void) {
     CHECK(ll_held_find(&held, marker, &frames));
     CHECK(held.groups.count == 0);
     ll_held_release(&held);
-    struct ll_groups groups = {0};
-    CHECK(ll_classify(marker, &groups).lost_blocks == 0);
-    CHECK(groups.count == 1 && ll_groups_sorted(&groups)->blocks == LIST);
-    ll_groups_release(&groups);
+    struct ll_tally tally = {0};
+    CHECK(ll_classify(marker, &tally).lost_blocks == 0);
+    CHECK(tally.groups.count == 1 && ll_groups_sorted(&tally.groups)->blocks == LIST);
+    ll_groups_release(&tally.groups);
     ll_marker_end(marker);
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include "base/options.h"
 #include "check.h"
 #include "heap/heap.h"
 #include "record/recording.h"
@@ -139,6 +140,21 @@ static void a_thread_that_runs_on_is_told(void) {
     CHECK(said.not_seen == 1);
 }
 
+static void reachable_blocks_can_go_without_stacks(void) {
+    roots[0] = allocate(48);
+    void** second = allocate(8);
+    *second = roots[0];
+    roots[0] = second;
+    ll_options.reachable = false;
+    look();
+    unsigned together = said.groups;
+    CHECK(said.blocks[LL_GROUP_reachable] >= 2);
+    ll_options.reachable = true;
+    look();
+    CHECK(said.groups > together);
+    roots[0] = NULL;
+}
+
 // Many blocks of few stacks leave a small recording.
 static void the_recording_grows_with_stacks_and_not_with_blocks(void) {
     for (int i = 0; i < 20000; i++) {
@@ -195,6 +211,7 @@ int main(void) {
     lost_blocks_and_what_they_lead_to();
     ignored_blocks_are_roots();
     a_thread_that_runs_on_is_told();
+    reachable_blocks_can_go_without_stacks();
     the_recording_grows_with_stacks_and_not_with_blocks();
     a_child_reports_its_own_blocks_only();
     recording_file_remove(&file);

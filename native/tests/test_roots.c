@@ -123,6 +123,7 @@ static void the_control_block_of_a_thread_is_known(void) {
 // Searches one mapping of this process only and tells whether a pointer to a fresh
 // block at `slot` counts.
 static struct ll_mappings searched;
+static bool read_through_copy;
 
 static bool counts(char* mapping, size_t size, char* slot, int protection,
                    const struct ll_hole* hole) {
@@ -142,7 +143,8 @@ static bool counts(char* mapping, size_t size, char* slot, int protection,
         ll_holes_add(&holes, *hole);
     }
     ll_holes_sort(&holes);
-    searched = (struct ll_mappings){.marker = marker, .holes = &holes};
+    searched = (struct ll_mappings){
+        .marker = marker, .holes = &holes, .may_vanish = read_through_copy};
     ll_mark_mappings(&searched);
     CHECK(searched.listed && ll_mark_finish(marker));
     ll_holes_release(&holes);
@@ -219,13 +221,43 @@ static void a_huge_sparse_mapping_costs_little(void) {
     munmap(mapping, size);
 }
 
+// Where pagemap cannot be opened, and for shared memory.
+static void other_ways_to_know_what_is_resident(void) {
+    char* mapping =
+        mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mapping[3 * LL_PAGE_SIZE] = 1;
+    mapping[4 * LL_PAGE_SIZE] = 1;
+    struct ll_residence residence;
+    ll_residence_open(&residence);
+    uintptr_t start = (uintptr_t)mapping;
+    uintptr_t run_start;
+    uintptr_t run_end;
+    CHECK(ll_residence_next(&residence, LL_RESIDENCE_MINCORE, start, start + SIZE,
+                            &run_start, &run_end));
+    CHECK(run_start == start + 3 * LL_PAGE_SIZE && run_end == start + 5 * LL_PAGE_SIZE);
+    CHECK(!ll_residence_next(&residence, LL_RESIDENCE_MINCORE, run_end, start + SIZE,
+                             &run_start, &run_end));
+    CHECK(ll_residence_next(&residence, LL_RESIDENCE_ALL, start, start + SIZE,
+                            &run_start, &run_end));
+    CHECK(run_start == start && run_end == start + SIZE);
+    ll_residence_close(&residence);
+    munmap(mapping, SIZE);
+}
+
+static void memory_is_read_through_a_copy_when_threads_run_on(void) {
+    read_through_copy = true;
+    CHECK(kind_counts(MAP_PRIVATE | MAP_ANONYMOUS, -1, PROT_READ | PROT_WRITE));
+    CHECK(searched.unread_bytes == 0);
+    read_through_copy = false;
+}
+
 static void the_stack_of_an_ended_thread_counts_without_its_guard_only(void) {
     char* mapping = mmap(NULL, SIZE + LL_PAGE_SIZE, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char* stack = mapping + LL_PAGE_SIZE;
     struct ll_hole ended = {.start = (uintptr_t)stack,
                             .end = (uintptr_t)stack + SIZE - 512,
-                            .needs_guard = true};
+                            .condition = LL_HOLE_BEHIND_GUARD};
     enum { READ_WRITE = PROT_READ | PROT_WRITE };
     CHECK(mprotect(mapping, LL_PAGE_SIZE, PROT_NONE) == 0);
     CHECK(!counts(stack, SIZE, stack + 1024, READ_WRITE, &ended));
@@ -286,6 +318,8 @@ int main(void) {
     kinds_of_mappings();
     memory_of_a_truncated_file_is_unread();
     a_huge_sparse_mapping_costs_little();
+    other_ways_to_know_what_is_resident();
+    memory_is_read_through_a_copy_when_threads_run_on();
     the_stack_of_an_ended_thread_counts_without_its_guard_only();
     mappings_are_listed_in_order();
     return failures != 0;

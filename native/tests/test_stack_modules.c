@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "stack/image.h"
+#include "stack/image_maps.h"
 #include "stack_oracle.h"
 
 typedef void plugin_call_function(void (*function)(void));
@@ -85,9 +87,35 @@ static void the_program_is_known_by_its_path(void) {
     CHECK(ll_module_get(ll_module_at(here), &module));
     CHECK(strcmp(module.path, program) == 0);
     CHECK(!module.unloaded && module.start <= here && here < module.end);
+    // Linked with holes before the code, so that the ELF header is not next to it.
+    CHECK(module.start > module.base && module.build_id_length == 20);
     CHECK(ll_module_at(16) == 0);
     CHECK(ll_module_at((uintptr_t)&module) == 0);
     CHECK(!ll_module_get(0, &module) && !ll_module_get(ll_module_count() + 1, &module));
+}
+
+static bool is_same_image(const void* address) {
+    struct ll_image by_loader;
+    struct ll_image by_maps;
+    return ll_image_at((uintptr_t)address, &by_loader) &&
+           ll_image_from_maps((uintptr_t)address, &by_maps) &&
+           by_maps.start <= by_loader.start && by_loader.bias == by_maps.bias &&
+           by_loader.eh_header == by_maps.eh_header &&
+           (by_loader.name[0] == '\0' ||
+            strcmp(strrchr(by_loader.name, '/'), strrchr(by_maps.name, '/')) == 0);
+}
+
+// For a libc that cannot tell.
+static void images_are_found_in_the_list_of_mappings_too(void) {
+    struct ll_image image;
+    CHECK(is_same_image((const void*)&is_same_image));
+    CHECK(is_same_image(dlsym(RTLD_DEFAULT, "gnu_get_libc_version")));
+    CHECK(is_same_image(dlsym(RTLD_DEFAULT, "gnu_get_libc_version")));
+    CHECK(is_same_image(dlsym(RTLD_DEFAULT, "_Unwind_Backtrace")));
+    CHECK(!ll_image_from_maps((uintptr_t)&image, &image));
+    CHECK(!ll_image_from_maps(16, &image));
+    ll_image_maps_forget();
+    CHECK(is_same_image(dlsym(RTLD_DEFAULT, "gnu_get_libc_version")));
 }
 
 int main(void) {
@@ -97,5 +125,6 @@ int main(void) {
     code_at_the_same_address_is_told_apart();
     library_loaded_again_is_named_again();
     compare();
+    images_are_found_in_the_list_of_mappings_too();
     return failures != 0;
 }

@@ -104,6 +104,49 @@ static __attribute__((noinline)) void grow(struct tree* tree, unsigned depth) {
     KEEP_FRAME();
 }
 
+// A few places by turns, reached in two ways each: the stack pointer and the innermost
+// frames are often the same while a frame further out is not.
+static OMIT_FRAME_POINTER void innermost(struct tree* tree) {
+    capture_and_compare();
+    tree->captures_left--;
+}
+
+static OMIT_FRAME_POINTER void inner_way(struct tree* tree, bool first) {
+    if (first) {
+        innermost(tree);
+    } else {
+        innermost(tree);
+        KEEP_FRAME();
+    }
+    KEEP_FRAME();
+}
+
+static OMIT_FRAME_POINTER void outer_way(struct tree* tree, uint32_t choice) {
+    switch (choice % 3) {
+    case 0:
+        inner_way(tree, choice % 2 == 0);
+        break;
+    case 1:
+        inner_way(tree, choice % 2 == 1);
+        KEEP_FRAME();
+        break;
+    default:
+        busy_frame(tree, tree->depth_max);
+    }
+    KEEP_FRAME();
+}
+
+static void visit_places_by_turns(struct tree* tree) {
+    tree->captures_left = UINT32_MAX;
+    for (unsigned i = 0; i < 3000; i++) {
+        uint32_t choice = i % 7 == 0 ? random_below(tree, 100) : i;
+        if (choice % 5 == 0) {
+            alloca_frame(tree, tree->depth_max);
+        }
+        outer_way(tree, choice);
+    }
+}
+
 static void* grow_trees(void* argument) {
     struct tree tree = {.random = (uintptr_t)argument};
     for (unsigned i = 0; i < TREES; i++) {
@@ -111,11 +154,13 @@ static void* grow_trees(void* argument) {
         tree.depth_max = i % 10 == 0 ? 120 : 2 + random_below(&tree, 25);
         grow(&tree, 0);
     }
+    visit_places_by_turns(&tree);
     ll_stack_thread_exit();
     return NULL;
 }
 
 int main(void) {
+    CHECK(capture() == 0);
     CHECK(ll_stack_start(DEPTH));
     grow_trees((void*)1);
     pthread_t threads[THREADS];

@@ -204,6 +204,52 @@ static void frames_left_by_longjmp_are_forgotten(void) {
     }
 }
 
+static volatile uint32_t last_node;
+
+// Far larger than what is left of the stack on which its return address is put.
+static __attribute__((noinline)) uintptr_t place_in_large_frame(void) {
+    volatile char space[40000];
+    space[0] = 1;
+    struct ll_node found = {0};
+    CHECK(ll_node_get(capture(), &found));
+    space[1] = space[0];
+    return found.pc;
+}
+
+static void capture_and_leave(void) {
+    last_node = capture();
+    longjmp(back, 1);
+}
+
+static void run_on_stack(uint8_t* top, uintptr_t return_address,
+                         void (*function)(void)) {
+    __asm__ volatile("movq %0, %%rsp\n\tpushq %1\n\tjmp *%2"
+                     :
+                     : "r"(top), "r"(return_address), "r"(function)
+                     : "memory");
+    __builtin_unreachable();
+}
+
+// A coroutine made by hand, whose first return address leads to a frame that cannot be.
+static void memory_beyond_a_stack_is_not_read(void) {
+    size_t size = 64 << 10;
+    uint8_t* memory = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(mprotect(memory + size, size, PROT_NONE) == 0);
+    uintptr_t place = place_in_large_frame();
+    for (volatile unsigned i = 0; i < 3; i++) {
+        if (setjmp(back) == 0) {
+            run_on_stack(memory + size - 64, place, capture_and_leave);
+        }
+    }
+    struct ll_node found = {0};
+    CHECK(ll_node_get(last_node, &found) && ll_node_get(found.parent, &found));
+    CHECK(found.pc == place && found.parent == 0);
+    CHECK(found.flags == LL_NODE_stopped && found.reason == LL_STOP_outside_stack);
+    munmap(memory, 2 * size);
+    compare_below(2);
+}
+
 static void* compare_in_thread(void* argument) {
     for (unsigned i = 0; i < 50; i++) {
         compare_below(i % 20);
@@ -248,6 +294,7 @@ int main(void) {
     captures_at_any_instruction_are_right();
     coroutines_have_stacks_of_their_own();
     frames_left_by_longjmp_are_forgotten();
+    memory_beyond_a_stack_is_not_read();
     threads_come_and_go();
     forked_child_captures_on();
     return failures != 0;

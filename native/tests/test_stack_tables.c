@@ -195,6 +195,7 @@ static bool copy_tables(struct copy* copy) {
             (struct ll_image){.start = (uintptr_t)copy->memory,
                               .end = (uintptr_t)copy->memory + copy->size_bytes,
                               .bias = (uintptr_t)copy->memory,
+                              .name = "copy",
                               .eh_header = image.eh_header + copy->shift};
         return true;
     }

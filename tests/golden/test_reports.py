@@ -9,7 +9,7 @@ import pytest
 
 from leakline.model.stack import Frame, Stack
 from leakline.reports import json_, suppressions, text
-from leakline.reports.source import source_lines
+from leakline.reports.source import is_newer, source_lines
 from leakline.reports.style import Style
 
 from .samples import FOLDER, REPORTS
@@ -44,7 +44,8 @@ def test_text_report_on_a_terminal_is_as_reviewed(golden: Golden) -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_json_report_is_as_reviewed(name: str, golden: Golden) -> None:
-    golden(f"{name}.json", json_.render(REPORTS[name], Path(FOLDER)))
+    document = json.loads(json_.render(REPORTS[name], Path(FOLDER)))
+    golden(f"{name}.json", json.dumps(document, indent=1) + "\n")
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -97,6 +98,19 @@ def test_the_source_of_the_users_own_frame_is_shown(style: Style) -> None:
     assert "        4 | }" in shown
     assert "        2 |" in shown
     assert "#include" not in shown
+
+
+def test_source_that_was_changed_after_the_build_is_marked(style: Style) -> None:
+    program = style.folder / "prog"
+    program.touch()
+    frame = Frame("make_item", "src/list.c", 3, str(program))
+    finding = replace(REPORTS["leaky"].findings[0], allocation=Stack((frame,)))
+    report = replace(REPORTS["leaky"], findings=(finding,))
+    os.utime(style.folder / "src/list.c", (1, 1))
+    assert "(changed since it was built)" not in text.render(report, style)
+    is_newer.cache_clear()
+    os.utime(program, (0, 0))
+    assert "(changed since it was built)" in text.render(report, style)
 
 
 @pytest.mark.parametrize("file", ["/etc/passwd", "secret.txt", "pipe.c", "missing.c"])

@@ -1,63 +1,22 @@
 """The `leakline` command as users and scripts meet it."""
 
 import json
-import os
-import pty
-import select
-import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from .command import Build, leakline, plain
 from .conftest import LEAKLINE
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "docs" / "schema" / "leakline-1.schema.json"
 
-Build = Callable[..., Path]
-
-
-def leakline(
-    *words: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [LEAKLINE, *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, **(env or {})},
-        cwd=cwd,
-    )
-
 
 @pytest.fixture
 def leaky(build: Build) -> Path:
     return build("report_sample.c")
-
-
-@pytest.fixture
-def server(build: Build) -> Iterator[subprocess.Popen[str]]:
-    """A `leakline run` of a program that leaks until it is ended."""
-    program = str(build("leaking_server.c"))
-    command = [str(LEAKLINE), "run", "--every", "0.2", "--", program]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        yield process
-        process.terminate()
-
-
-def child_of(process: subprocess.Popen[str]) -> int:
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-    return int(children.split()[0])
 
 
 def test_the_programs_output_stays_clean_and_the_report_goes_to_stderr(
@@ -81,13 +40,22 @@ def test_the_exit_code_of_a_failing_program_is_its_own(leaky: Path) -> None:
     assert leakline("run", "--", leaky, "exit", "5").returncode == 5
 
 
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGTERM, signal.SIGKILL])
-def test_a_program_that_dies_of_a_signal_takes_the_command_with_it(
-    leaky: Path, number: signal.Signals
-) -> None:
-    done = leakline("run", "--", leaky, "signal", str(int(number)))
-    assert done.returncode == -number
-    assert "Leakline  " in done.stderr
+def test_a_run_that_could_not_be_checked_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "broken.so").write_bytes(b"not a library")
+    env = {"LEAKLINE_RUNTIME": str(tmp_path / "broken.so")}
+    done = leakline("run", "--", "true", env=env)
+    assert done.returncode == 3
+    assert "nothing was checked" in done.stderr
+    assert leakline("run", "--", "false", env=env).returncode == 1
+
+
+def test_a_run_that_did_not_start_leaves_no_recording(tmp_path: Path) -> None:
+    recording = tmp_path / "r"
+    env = {"LEAKLINE_RUNTIME": "/nowhere.so"}
+    done = leakline("run", "-o", recording, "--", "true", env=env)
+    assert done.returncode == 3
+    assert "is not installed" in done.stderr
+    assert not recording.exists()
 
 
 def test_json_follows_the_published_schema(leaky: Path, tmp_path: Path) -> None:
@@ -135,6 +103,15 @@ def test_generated_suppressions_hide_the_findings(leaky: Path, tmp_path: Path) -
         assert "  suppressed " in quiet.stderr
 
 
+def test_files_may_be_pipes_of_a_shell(leaky: Path, tmp_path: Path) -> None:
+    script = (
+        f"'{LEAKLINE}' run --suppressions <(echo leak:make_item) "
+        f"--report-file >(cat > '{tmp_path}/report') -- '{leaky}'; echo $?; sleep 0.5"
+    )
+    assert plain("bash", "-c", script).stdout == "ran\n0\n"
+    assert "no leaks found" in (tmp_path / "report").read_text()
+
+
 def test_unused_suppressions_are_listed(leaky: Path, tmp_path: Path) -> None:
     file = tmp_path / "old.supp"
     file.write_text("leak:long_gone\n")
@@ -144,7 +121,7 @@ def test_unused_suppressions_are_listed(leaky: Path, tmp_path: Path) -> None:
 
 
 def test_suppressions_of_the_program_itself_count(build: Build) -> None:
-    done = leakline("run", "--", build("own_suppressions.c"))
+    done = leakline("run", "--", build("own_suppressions.c", "-rdynamic"))
     assert done.returncode == 0, done.stderr
     assert "  suppressed " in done.stderr
 
@@ -181,6 +158,8 @@ def test_top_and_show_choose_what_is_listed(leaky: Path) -> None:
         (["run", "--every", "0", "true"], 2, "'0' is not a number of seconds"),
         (["run", "--gen-suppressions", "true"], 2, "with an equals sign"),
         (["run", "--error-exitcode", "256", "true"], 2, "256 is not an exit code"),
+        (["run", "--report-file", "/no/where", "true"], 2, "make /no first"),
+        (["run", "--report-file", "/", "true"], 2, "the report file / is a folder"),
         (["run", "nothing-of-this-name"], 3, "there is no such program"),
         (["run", "./README"], 3, "./README: there is no such program"),
         (["run", "/"], 3, "/ is a folder"),
@@ -214,47 +193,26 @@ def test_a_bad_suppression_is_told_before_the_program_runs(
     assert f"{file}:2: expected leak:PATTERN" in done.stderr
 
 
-STATE = """
-import os, signal, sys
-print(sys.argv[1:], os.getcwd(), oct(os.umask(0)), os.getpgrp() == os.getpgid(os.getppid()))
-print(sorted(os.listdir("/proc/self/fd"))[:4], "LC_CTYPE" in os.environ)
-"""
+def test_the_report_can_go_to_standard_output(leaky: Path) -> None:
+    done = leakline("run", "--report-file", "/dev/stdout", "--", leaky)
+    assert done.stdout.startswith("ran\nLeakline  2 leaks")
 
 
-def plain(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=60
+def test_a_full_disk_is_told(leaky: Path, tmp_path: Path) -> None:
+    recording = tmp_path / "r"
+    leakline("run", "-o", recording, "--", leaky)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [LEAKLINE, "report", recording],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "leakline: the report cannot be written: No space left on device\n"
     )
-
-
-def test_a_program_starts_in_the_state_it_would_have_had() -> None:
-    script = [sys.executable, "-c", STATE, "a b", ""]
-    watched = leakline("run", "--report-file", "/dev/null", "--", *script)
-    assert watched.stdout == plain(*script).stdout
-
-
-def test_no_signal_is_ignored_or_blocked_that_was_not() -> None:
-    command = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
-    watched = leakline("run", "--report-file", "/dev/null", "--", *command)
-    assert watched.stdout == plain(*command).stdout
-
-
-def test_the_first_argument_is_the_name_as_given() -> None:
-    script = ["sh", "-c", "tr '\\0' '\\n' < /proc/$$/cmdline | head -1"]
-    watched = leakline("run", "--report-file", "/dev/null", "--", *script)
-    assert watched.stdout == "sh\n"
-
-
-@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_trouble(
-    leaky: Path, closed: str, tmp_path: Path
-) -> None:
-    report = tmp_path / "report"
-    command = f"'{LEAKLINE}' run --report-file '{report}' -- '{leaky}' {closed}"
-    assert subprocess.run(["sh", "-c", command], check=False).returncode == 23
-    assert "make_item" in report.read_text()
-    command = f"'{LEAKLINE}' run -- '{leaky}' {closed}"
-    assert subprocess.run(["sh", "-c", command], check=False).returncode == 23
 
 
 def test_a_reader_that_goes_away_is_no_error(leaky: Path, tmp_path: Path) -> None:
@@ -278,77 +236,6 @@ def test_children_are_in_one_report(leaky: Path, tmp_path: Path) -> None:
     report = tmp_path / "report"
     leakline("run", "--no-children", "--report-file", report, "--", "sh", "-c", script)
     assert "in 3 of" not in report.read_text()
-
-
-def test_sigterm_reaches_the_program_and_the_report_still_comes(
-    server: subprocess.Popen[str],
-) -> None:
-    server.terminate()
-    _, errors = server.communicate(timeout=30)
-    assert server.returncode == -signal.SIGTERM
-    assert "leak_in_loop" in errors
-
-
-def test_a_snapshot_shows_what_a_running_program_lost(
-    server: subprocess.Popen[str],
-) -> None:
-    pid = child_of(server)
-    for _ in range(3):
-        done = leakline("snapshot", str(pid))
-        assert done.returncode == 0, done.stderr
-        assert "leak_in_loop" in done.stdout
-    assert server.poll() is None
-
-
-def test_only_watched_processes_are_asked_for_snapshots() -> None:
-    with subprocess.Popen(["sleep", "60"]) as bystander:
-        done = leakline("snapshot", str(bystander.pid))
-        assert bystander.poll() is None
-        bystander.kill()
-    assert done.returncode == 3
-    assert "is not watched; start it with `leakline run`" in done.stderr
-
-
-def test_ctrl_c_reaches_the_program_once_and_the_report_still_comes(
-    build: Build, tmp_path: Path
-) -> None:
-    report = tmp_path / "report"
-    program = str(build("counts_interrupts.c"))
-    command = ["leakline", "run", "--report-file", str(report), "--", program]
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execv(LEAKLINE, command)  # noqa: S606 (no shell between)
-    output = read_until(terminal, b"ready")
-    os.write(terminal, b"\x03")
-    output += read_until(terminal, b"end")
-    _, status = os.waitpid(pid, 0)
-    assert b"interrupts: 1\r\n" in output
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert "Checking was active" in report.read_text()
-
-
-def read_until(terminal: int, word: bytes) -> bytes:
-    output = b""
-    deadline = time.monotonic() + 30
-    while word not in output and time.monotonic() < deadline:
-        if select.select([terminal], [], [], 1)[0]:
-            output += os.read(terminal, 1024)
-    assert word in output
-    return output
-
-
-def test_processes_that_outlive_the_program_keep_the_recording(
-    build: Build, tmp_path: Path
-) -> None:
-    server = build("leaking_server.c")
-    script = f"'{server}' > '{tmp_path}/out' 2>&1 & echo $!"
-    done = leakline("run", "--", "sh", "-c", script, env={"TMPDIR": str(tmp_path)})
-    pid = int(done.stdout)
-    try:
-        assert f"Still running when this report was made: {pid}." in done.stderr
-        assert leakline("snapshot", str(pid)).returncode == 0
-    finally:
-        os.kill(pid, signal.SIGKILL)
 
 
 def test_preload_prints_what_makes_a_service_watched(
@@ -382,13 +269,3 @@ def test_help_names_every_command_and_option() -> None:
         assert leakline(command, "--help").stdout.startswith("usage: leakline")
     assert "--gen-suppressions" in leakline("run", "--help").stdout
     assert leakline("--version").stdout.startswith("leakline ")
-
-
-def test_a_program_waits_little_for_its_watcher() -> None:
-    script = "read cpu rest < /proc/$PPID/schedstat; echo $cpu"
-    options = ["--report-file", "/dev/null"]
-    costs_ns = [
-        int(leakline("run", *options, "--", "sh", "-c", script).stdout)
-        for _ in range(5)
-    ]
-    assert min(costs_ns) < 60_000_000

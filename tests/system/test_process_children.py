@@ -82,6 +82,27 @@ def test_spawned_programs_are_named(build: Callable[..., Path], tmp_path: Path) 
     assert spawned[0].child_pid in ended
 
 
+def test_what_a_vfork_child_becomes_is_named(
+    build: Callable[..., Path], tmp_path: Path
+) -> None:
+    recorded = run_both_ways(
+        [build("process_children.c", "-O1"), "vfork-exec"], tmp_path
+    )
+    spawned = recorded.of(SpawnRecord)
+    assert [record.text for record in spawned] == [b"/bin/sh"]
+    starts = recorded.of(ProcessStartRecord)
+    assert spawned[0].child_pid in {start.pid for start in starts}
+
+
+def test_a_vfork_child_that_fails_is_not_named(
+    build: Callable[..., Path], tmp_path: Path
+) -> None:
+    recorded = run_both_ways(
+        [build("process_children.c", "-O1"), "vfork-fail"], tmp_path
+    )
+    assert recorded.of(SpawnRecord) == []
+
+
 @pytest.mark.parametrize("way", ["vfork-exit", "clone"])
 def test_copies_that_share_memory_write_nothing(
     way: str, build: Callable[..., Path], tmp_path: Path

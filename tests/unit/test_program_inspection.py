@@ -214,12 +214,8 @@ def states(path: Path) -> dict[str, State]:
 
 def test_the_doctor_knows_good_programs(tmp_path: Path) -> None:
     path = compile_c(tmp_path / "good", "int main(void) { return 0; }", "-g")
-    assert states(path) == {
-        "program": State.GOOD,
-        "allocator": State.GOOD,
-        "stacks": State.GOOD,
-        "names": State.GOOD,
-    }
+    assert set(states(path)) >= {"program", "allocator", "stacks", "names"}
+    assert set(states(path).values()) == {State.GOOD}
 
 
 def test_the_doctor_misses_debug_information(tmp_path: Path) -> None:

@@ -5,11 +5,12 @@
 
 #include "base/attributes.h"
 #include "entry/real.h"
+#include "os/proc.h"
 #include "os/syscall.h"
 #include "process/process.h"
 
 static void before_change(void) {
-    if (ll_syscall(SYS_geteuid) == 0) {
+    if (ll_process_is_watched() && ll_syscall(SYS_geteuid) == 0) {
         ll_process_keep_recording_open();
     }
 }
@@ -56,5 +57,8 @@ LL_EXPORT int setresgid(gid_t real, gid_t effective, gid_t saved) {
 
 LL_EXPORT int chroot(const char* path) {
     before_change();
+    if (ll_process_is_watched()) {
+        ll_proc_keep_open();
+    }
     return ll_real()->chroot(path);
 }

@@ -16,7 +16,7 @@
 LL_INLINE void before_exec(const char* path) {
     struct ll_occasion here = LL_OCCASION_HERE(LL_TRIGGER_exec, 0);
     ll_process_look(&here);
-    ll_process_note_exec(path);
+    ll_process_note_exec(path == NULL ? "" : path);
 }
 
 static int after_failed_exec(void) {

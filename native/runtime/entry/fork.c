@@ -12,18 +12,18 @@
 #include "process/process.h"
 
 static void prepare(void) {
-    ll_threads_fork_prepare();
     ll_process_fork_prepare();
+    ll_threads_fork_prepare();
 }
 
 static void in_parent(void) {
-    ll_process_fork_parent();
     ll_threads_fork_done();
+    ll_process_fork_parent();
 }
 
 static void in_child(void) {
-    ll_process_fork_child();
     ll_threads_fork_done();
+    ll_process_fork_child();
 }
 
 void ll_fork_start(void) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "entry/site.h"
+#include "heap/quick.h"
 #include "os/memory.h"
 #include "process/process.h"
 
@@ -28,7 +29,7 @@ LL_INLINE void* or_enomem(void* block) {
 }
 
 LL_EXPORT void* malloc(size_t size) {
-    return or_enomem(ll_heap_allocate(size, LL_SITE()));
+    return or_enomem(ll_quick_allocate(size, LL_SITE()));
 }
 
 LL_EXPORT void free(void* block) {
@@ -52,17 +53,13 @@ LL_EXPORT void* calloc(size_t count, size_t size) {
 
 LL_INLINE void* reallocate(void* block, size_t size, ll_site site) {
     if (block == NULL) {
-        return or_enomem(ll_heap_allocate(size, site));
+        return or_enomem(ll_quick_allocate(size, site));
     }
     if (size == 0) {
         ll_heap_release(block);
         return NULL;
     }
-    if (ll_heap_resize(block, size, site)) {
-        return block;
-    }
-    return ll_heap_is_block(block) ? or_enomem(ll_heap_move(block, size, site))
-                                   : out_of_memory();
+    return or_enomem(ll_heap_reallocate(block, size, site));
 }
 
 LL_EXPORT void* realloc(void* block, size_t size) {
@@ -107,7 +104,7 @@ LL_EXPORT int posix_memalign(void** result, size_t alignment, size_t size) {
     if (alignment % sizeof(void*) != 0 || !is_power_of_two(alignment)) {
         return EINVAL;
     }
-    void* block = ll_heap_allocate_aligned(size, alignment, LL_SITE());
+    void* block = or_enomem(ll_heap_allocate_aligned(size, alignment, LL_SITE()));
     if (block == NULL) {
         return ENOMEM;
     }

@@ -20,7 +20,7 @@ LL_EXPORT int mallopt(int parameter, int value) {
 }
 
 LL_EXPORT struct mallinfo2 mallinfo2(void) {
-    struct ll_heap_totals totals = ll_heap_totals();
+    struct ll_heap_totals totals = ll_heap_totals_now();
     return (struct mallinfo2){
         .arena = totals.mapped_bytes,
         .ordblks = 1,
@@ -30,7 +30,7 @@ LL_EXPORT struct mallinfo2 mallinfo2(void) {
 }
 
 LL_EXPORT struct mallinfo mallinfo(void) {
-    struct ll_heap_totals totals = ll_heap_totals();
+    struct ll_heap_totals totals = ll_heap_totals_now();
     return (struct mallinfo){
         .arena = (int)totals.mapped_bytes,
         .ordblks = 1,
@@ -40,7 +40,7 @@ LL_EXPORT struct mallinfo mallinfo(void) {
 }
 
 LL_EXPORT void malloc_stats(void) {
-    struct ll_heap_totals totals = ll_heap_totals();
+    struct ll_heap_totals totals = ll_heap_totals_now();
     fprintf(stderr, "Arena 0:\n");
     fprintf(stderr, "system bytes     = %10zu\n", (size_t)totals.mapped_bytes);
     fprintf(stderr, "in use bytes     = %10zu\n", (size_t)totals.live_bytes);
@@ -50,7 +50,7 @@ LL_EXPORT int malloc_info(int options, FILE* stream) {
     if (options != 0) {
         return EINVAL;
     }
-    struct ll_heap_totals totals = ll_heap_totals();
+    struct ll_heap_totals totals = ll_heap_totals_now();
     size_t free_bytes = totals.mapped_bytes - totals.live_bytes;
     fprintf(stream,
             "<malloc version=\"1\">\n<heap nr=\"0\">\n<sizes>\n</sizes>\n"

@@ -11,6 +11,8 @@ const struct ll_real* ll_real(void) {
     *(void**)&functions.name = dlsym(RTLD_NEXT, #name);
         LL_REAL_FUNCTIONS
 #undef REAL
+        // A look-up that failed must not be what the program's next dlerror() tells.
+        dlerror();
         __atomic_store_n(&looked_up, 1, __ATOMIC_RELEASE);
     }
     return &functions;

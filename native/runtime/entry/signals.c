@@ -3,7 +3,6 @@
 // asks, the action is the default, and what it sets replaces ours.
 #include "entry/signals.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -103,8 +102,8 @@ static int change_stop_signal(const struct sigaction* wanted, struct sigaction* 
     return 0;
 }
 
-static int change_action(int signal, const struct sigaction* wanted,
-                         struct sigaction* old) {
+int ll_signal_change_action(int signal, const struct sigaction* wanted,
+                            struct sigaction* old) {
     struct sigaction changed;
     struct sigaction previous;
     if (ll_world_owns_signal(signal)) {
@@ -159,93 +158,19 @@ void ll_signals_start(void) {
     }
 }
 
+void ll_signals_end(void) {
+    guarding = false;
+    for (int i = 0; i < GUARDED_COUNT; i++) {
+        struct sigaction standard = {.sa_handler = SIG_DFL};
+        struct sigaction current;
+        if (__sigaction(guarded_signals[i], NULL, &current) == 0 &&
+            is_guard(&current)) {
+            __sigaction(guarded_signals[i], &standard, NULL);
+        }
+    }
+}
+
 LL_EXPORT int sigaction(int signal, const struct sigaction* action,
                         struct sigaction* old) {
-    return change_action(signal, action, old);
-}
-
-// Signals that siginterrupt asked to interrupt system calls, as signal() heeds them.
-static sigset_t interrupting;
-
-static sighandler_t set_handler(int signal, sighandler_t handler, int flags,
-                                bool masks_itself) {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
-    struct sigaction old;
-    if (handler == SIG_ERR || signal < 1 || signal >= NSIG) {
-        errno = EINVAL;
-        return SIG_ERR;
-    }
-    if (masks_itself) {
-        sigaddset(&action.sa_mask, signal);
-    }
-    return change_action(signal, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
-}
-
-static sighandler_t set_bsd_handler(int signal, sighandler_t handler) {
-    bool interrupts = signal > 0 && sigismember(&interrupting, signal) == 1;
-    return set_handler(signal, handler, interrupts ? 0 : SA_RESTART, true);
-}
-
-static sighandler_t set_sysv_handler(int signal, sighandler_t handler) {
-    return set_handler(signal, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
-}
-
-#define SIGNAL_FUNCTION(name, set)                                                     \
-    LL_EXPORT sighandler_t name(int number, sighandler_t handler);                     \
-    sighandler_t name(int number, sighandler_t handler) {                              \
-        return set(number, handler);                                                   \
-    }
-SIGNAL_FUNCTION(signal, set_bsd_handler)
-SIGNAL_FUNCTION(bsd_signal, set_bsd_handler)
-SIGNAL_FUNCTION(ssignal, set_bsd_handler)
-SIGNAL_FUNCTION(sysv_signal, set_sysv_handler)
-SIGNAL_FUNCTION(__sysv_signal, set_sysv_handler)
-
-LL_EXPORT int siginterrupt(int signal, int interrupts) {
-    struct sigaction action;
-    if (change_action(signal, NULL, &action) != 0) {
-        return -1;
-    }
-    if (interrupts != 0) {
-        sigaddset(&interrupting, signal);
-        action.sa_flags &= ~SA_RESTART;
-    } else {
-        sigdelset(&interrupting, signal);
-        action.sa_flags |= SA_RESTART;
-    }
-    return change_action(signal, &action, NULL);
-}
-
-LL_EXPORT int sigignore(int signal) {
-    struct sigaction action = {.sa_handler = SIG_IGN};
-    return change_action(signal, &action, NULL);
-}
-
-static bool change_mask(int how, int signal, bool* was_blocked) {
-    sigset_t set;
-    sigset_t old;
-    sigemptyset(&set);
-    if (sigaddset(&set, signal) != 0 || sigprocmask(how, &set, &old) != 0) {
-        return false;
-    }
-    *was_blocked = sigismember(&old, signal) == 1;
-    return true;
-}
-
-LL_EXPORT sighandler_t sigset(int signal, sighandler_t handler) {
-    struct sigaction action = {.sa_handler = handler};
-    struct sigaction old;
-    bool was_blocked;
-    if (handler == SIG_HOLD) {
-        if (!change_mask(SIG_BLOCK, signal, &was_blocked) ||
-            change_action(signal, NULL, &old) != 0) {
-            return SIG_ERR;
-        }
-        return was_blocked ? SIG_HOLD : old.sa_handler;
-    }
-    if (change_action(signal, &action, &old) != 0 ||
-        !change_mask(SIG_UNBLOCK, signal, &was_blocked)) {
-        return SIG_ERR;
-    }
-    return was_blocked ? SIG_HOLD : old.sa_handler;
+    return ll_signal_change_action(signal, action, old);
 }

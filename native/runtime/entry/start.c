@@ -33,10 +33,15 @@ static void at_quick_exit_last(void* unused) {
     ll_last_look(&here);
 }
 
+// The bounds of this library, as the linker defines them.
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
 // A program may carry or preload its own malloc; then ours serves only what is called
 // by other names.
 static void note_other_allocator(void) {
-    if (dlsym(RTLD_DEFAULT, "malloc") != (void*)malloc) {
+    const char* serving = dlsym(RTLD_DEFAULT, "malloc");
+    if (serving < __ehdr_start || serving >= _end) {
         ll_process_note_not_seen(LL_NOT_SEEN_allocator, 0,
                                  "another allocator than Leakline's serves malloc");
     }

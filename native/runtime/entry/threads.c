@@ -15,6 +15,7 @@
 #include "lens/roots.h"
 #include "os/lock.h"
 #include "os/memory.h"
+#include "process/process.h"
 #include "stack/stack.h"
 
 // What the program passed to pthread_create, until the new thread takes it. Kept apart
@@ -102,19 +103,35 @@ void ll_threads_start(void) {
     end_key_exists = pthread_key_create(&end_key, on_key_destroyed) == 0;
 }
 
-static void begin_thread(void) {
+// The part of the stack in use, up to the control block that libc puts on top of it.
+static void announce_used_stack(void) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    ll_stack_thread_start(here & ~(uintptr_t)(LL_PAGE_SIZE - 1),
+                          (uintptr_t)pthread_self());
+}
+
+// pthread_getattr_np allocates, and by then the stack walk wants to know the part in
+// use. Only looks need to know all of it.
+static void announce_stack(void) {
     pthread_attr_t attributes;
     void* start;
     size_t size_bytes;
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        if (pthread_attr_getstack(&attributes, &start, &size_bytes) == 0) {
-            stack_range.start = (uintptr_t)start;
-            stack_range.end = (uintptr_t)start + size_bytes;
-            ll_roots_thread_stack_begin(stack_range.start, stack_range.end);
-            ll_stack_thread_start(stack_range.start, stack_range.end);
-        }
-        pthread_attr_destroy(&attributes);
+    announce_used_stack();
+    if (!ll_process_is_watched() ||
+        pthread_getattr_np(pthread_self(), &attributes) != 0) {
+        return;
     }
+    if (pthread_attr_getstack(&attributes, &start, &size_bytes) == 0) {
+        stack_range.start = (uintptr_t)start;
+        stack_range.end = (uintptr_t)start + size_bytes;
+        ll_roots_thread_stack_begin(stack_range.start, stack_range.end);
+        ll_stack_thread_start(stack_range.start, stack_range.end);
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+static void begin_thread(void) {
+    announce_stack();
     await_end();
 }
 

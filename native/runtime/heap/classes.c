@@ -1,6 +1,8 @@
 // The table of size classes, made by the compiler.
 #include "heap/classes.h"
 
+enum { ALIGNED_MAX = 32768 };
+
 // Larger classes take larger spans, so that one holds 15 blocks or more.
 #define UNITS(size)                                                                    \
     ((size) <= 4112 ? 1u : (size) <= 8208 ? 2u : (size) <= 16400 ? 4u : 8u)
@@ -45,14 +47,30 @@ void ll_classes_start(void) {
     }
 }
 
+// The first aligned class of at least that size, which lies above 256 and at most at
+// 32 KiB.
+static unsigned first_aligned_class(size_t size_bytes) {
+    unsigned top = 63 - (unsigned)__builtin_clzll(size_bytes - 1);
+    size_t base = (size_t)1 << top;
+    size_t step = base / 4;
+    size_t place = (size_bytes - base + step - 1) / step;
+    return LL_STEPPED_CLASS_COUNT + (top - 8) * 4 + (unsigned)place - 1;
+}
+
 unsigned ll_class_for_aligned(size_t size_bytes, size_t alignment) {
-    unsigned best = LL_CLASS_COUNT;
-    for (unsigned i = 0; i < LL_CLASS_COUNT; i++) {
-        uint32_t size = ll_classes[i].block_size;
-        if (size > size_bytes && size % alignment == 0 &&
-            (best == LL_CLASS_COUNT || size < ll_classes[best].block_size)) {
-            best = i;
-        }
+    if (size_bytes >= ALIGNED_MAX || alignment > ALIGNED_MAX) {
+        return LL_CLASS_COUNT;
     }
-    return best;
+    size_t needed = (size_bytes + alignment) & ~(alignment - 1);
+    if (needed <= 256) {
+        return (unsigned)needed / 16 - 1;
+    }
+    if (needed > ALIGNED_MAX) {
+        return LL_CLASS_COUNT;
+    }
+    unsigned class = first_aligned_class(needed);
+    while (ll_classes[class].block_size % alignment != 0) {
+        class++;
+    }
+    return class;
 }

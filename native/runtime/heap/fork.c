@@ -2,6 +2,8 @@
 // they guard is whole in the child. Heaps of other threads may have been copied in the
 // middle of a change: the child trusts none of their lists and finds their spans by the
 // table.
+#include "heap/large.h"
+#include "heap/large_cache.h"
 #include "heap/remote.h"
 #include "heap/threads.h"
 #include "os/lock.h"
@@ -57,23 +59,29 @@ static void inherit_spans(void) {
     uintptr_t offset = 0;
     while (offset < ll_range.used_bytes) {
         struct ll_span* span = ll_span_at(offset);
-        offset += (uintptr_t)span->unit_count << LL_UNIT_SHIFT;
+        offset = ll_span_next_offset(span, offset);
         if (span->kind == LL_SPAN_SMALL) {
             inherit(span);
+        } else if (span->kind == LL_SPAN_LARGE && !ll_word_is_live(span, 0)) {
+            ll_large_dissolve(span);
         }
     }
 }
 
 void ll_heap_fork_child(void) {
     ll_threads_renew_locks();
+    struct ll_heap* heap = ll_threads_own_heap();
     if (ll_threads_are_others()) {
+        // What then has no live block any more was in the cache of another thread.
+        if (heap != NULL) {
+            ll_large_cache_flush(heap);
+        }
         ll_threads_forget_others();
         inherit_spans();
     }
     // Beyond the largest number that a word can hold, blocks count as the child's own.
     epoch = epoch < LL_EPOCH_MAX ? epoch + 1 : epoch;
     has_allocated = false;
-    struct ll_heap* heap = ll_threads_own_heap();
     if (heap != NULL) {
         ll_local_set_aside_current(heap);
         heap->birth = ll_birth_now();

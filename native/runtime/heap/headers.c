@@ -19,9 +19,14 @@ static uint64_t no_words[2];
 struct ll_span ll_no_span = {
     .words = no_words, .owner = LL_OWNER_NONE, .unit_count = 1};
 
+// Words start in the middle of a page: the table of units starts at the beginning of
+// one, and a processor takes a load for dependent on a recent store when both are at
+// the same place of their pages.
 bool ll_headers_start(void) {
+    enum { WORDS_SKEW = 2112 };
     return ll_arena_start(&header_arena, (size_t)4 << 30) &&
-           ll_arena_start(&word_arena, (size_t)256 << 30);
+           ll_arena_start(&word_arena, (size_t)256 << 30) &&
+           ll_arena_take(&word_arena, WORDS_SKEW) != NULL;
 }
 
 static size_t words_bytes(unsigned class) {
@@ -48,7 +53,7 @@ static void describe_class(struct ll_span* span, unsigned class) {
     span->reciprocal = ll_classes[class].reciprocal;
     span->head = 0;
     span->allocated = 0;
-    span->freed = 0;
+    span->used = 0;
     span->list = LL_LIST_NONE;
 }
 
@@ -111,7 +116,7 @@ void ll_header_give(struct ll_span* span) {
     unsigned list = span->own_words != NULL ? span->class : (unsigned)LIST_BARE;
     past_allocations += span->allocated;
     span->allocated = 0;
-    span->freed = 0;
+    span->used = 0;
     span->capacity = 0;
     span->kind = LL_SPAN_NONE;
     span->is_purged = false;
@@ -119,26 +124,33 @@ void ll_header_give(struct ll_span* span) {
     give_idle(span, list);
 }
 
-static void purge_words(struct ll_span* span, unsigned class) {
+static bool purge_words(struct ll_span* span, unsigned class) {
     uintptr_t start = (uintptr_t)span->own_words;
     uintptr_t end = start + words_bytes(class);
     uintptr_t first_page = (start + LL_PAGE_SIZE - 1) & ~(uintptr_t)(LL_PAGE_SIZE - 1);
     uintptr_t last_page = end & ~(uintptr_t)(LL_PAGE_SIZE - 1);
     memset(span->own_words, 0, first_page - start);
     memset((void*)last_page, 0, end - last_page);
-    ll_memory_purge((void*)first_page, last_page - first_page);
-    span->is_purged = true;
+    span->is_purged = ll_memory_purge((void*)first_page, last_page - first_page);
+    return span->is_purged;
+}
+
+// Headers given last come first in their list, so purged ones follow each other.
+static bool purge_class(unsigned class) {
+    struct ll_span* span = idle[class];
+    while (span != NULL && !span->is_purged) {
+        if (!purge_words(span, class)) {
+            return false;
+        }
+        span = span->next;
+    }
+    return true;
 }
 
 void ll_headers_purge(void) {
-    for (unsigned class = 0; class < LL_CLASS_COUNT; class++) {
-        if (words_bytes(class) < 3 * (size_t)LL_PAGE_SIZE) {
-            break;
-        }
-        for (struct ll_span* span = idle[class]; span != NULL && !span->is_purged;
-             span = span->next) {
-            purge_words(span, class);
-        }
+    // Words of larger classes have hardly a page of their own.
+    enum { LAST_CLASS = 3 };
+    for (unsigned class = 0; class <= LAST_CLASS && purge_class(class); class++) {
     }
 }
 

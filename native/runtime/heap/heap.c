@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "heap/large.h"
-#include "heap/local.h"
+#include "heap/large_cache.h"
+#include "heap/quick.h"
 #include "heap/remote.h"
 #include "heap/threads.h"
 
@@ -31,48 +32,44 @@ static LL_NOINLINE void* allocate_in_class(unsigned class, size_t size_bytes,
     return block;
 }
 
-static LL_NOINLINE void* allocate_slowly(size_t size_bytes, ll_site site,
-                                         enum ll_pages wish) {
-    if (!ll_heap_start()) {
-        return NULL;
-    }
-    if (size_bytes <= LL_SMALL_MAX) {
-        return allocate_in_class(ll_class_for(size_bytes), size_bytes, site, wish);
-    }
+static LL_NOINLINE void* allocate_large(size_t size_bytes, size_t alignment,
+                                        ll_site site, enum ll_pages wish) {
+    struct ll_large_request request = {
+        .size_bytes = size_bytes,
+        .alignment = alignment,
+        .wish = wish,
+        .word = (uint64_t)ll_birth_now() << LL_WORD_SIZE_SHIFT | site,
+    };
     ll_fork_note_allocation();
-    return ll_large_allocate(size_bytes, 1, wish, ll_birth_now(), site);
-}
-
-// A block from the thread's current span of the class; NULL when it has none.
-LL_INLINE void* take_quickly(size_t size_bytes, ll_site site, bool* is_fresh) {
     struct ll_heap* heap = ll_thread_heap;
-    if (LL_UNLIKELY(heap == NULL || size_bytes > LL_SMALL_MAX)) {
-        return NULL;
-    }
     ll_thread_heap = NULL;
     ll_keep_order();
-    void* block = NULL;
-    struct ll_span* span = heap->current[ll_class_for(size_bytes)];
-    if (LL_LIKELY(ll_span_has_block(span))) {
-        uint64_t previous_word;
-        block = ll_span_take(span, size_bytes, site, heap->birth, &previous_word);
-        *is_fresh = previous_word == 0 && span->zeroed;
-    }
+    void* block = ll_large_allocate(heap, &request);
     ll_keep_order();
     ll_thread_heap = heap;
     return block;
 }
 
+static LL_NOINLINE void* allocate_slowly(size_t size_bytes, ll_site site,
+                                         enum ll_pages wish) {
+    if (!ll_heap_start()) {
+        return NULL;
+    }
+    return size_bytes <= LL_SMALL_MAX
+               ? allocate_in_class(ll_class_for(size_bytes), size_bytes, site, wish)
+               : allocate_large(size_bytes, 1, site, wish);
+}
+
 void* ll_heap_allocate(size_t size_bytes, ll_site site) {
     bool is_fresh;
-    void* block = take_quickly(size_bytes, site, &is_fresh);
+    void* block = ll_quick_take(size_bytes, site, &is_fresh);
     return LL_LIKELY(block != NULL) ? block
                                     : allocate_slowly(size_bytes, site, LL_PAGES_ANY);
 }
 
 void* ll_heap_allocate_zeroed(size_t size_bytes, ll_site site) {
     bool is_fresh;
-    void* block = take_quickly(size_bytes, site, &is_fresh);
+    void* block = ll_quick_take(size_bytes, site, &is_fresh);
     if (LL_UNLIKELY(block == NULL)) {
         return allocate_slowly(size_bytes, site, LL_PAGES_ZEROED);
     }
@@ -90,27 +87,18 @@ void* ll_heap_allocate_aligned(size_t size_bytes, size_t alignment, ll_site site
     if (class < LL_CLASS_COUNT) {
         return allocate_in_class(class, size_bytes, site, LL_PAGES_ANY);
     }
-    ll_fork_note_allocation();
-    return ll_large_allocate(size_bytes, alignment, LL_PAGES_ANY, ll_birth_now(), site);
-}
-
-// The span of the block at that address; one without blocks when there is none.
-LL_INLINE struct ll_span* span_of(const void* block) {
-    uintptr_t offset = (uintptr_t)block - ll_range.start;
-    return LL_LIKELY(offset < __atomic_load_n(&ll_range.used_bytes, __ATOMIC_RELAXED))
-               ? ll_span_at(offset)
-               : &ll_no_span;
+    return allocate_large(size_bytes, alignment, site, LL_PAGES_ANY);
 }
 
 // The thread's own full span has room again.
 static bool release_in_full(struct ll_heap* heap, struct ll_span* span,
                             uint32_t index) {
-    if ((ll_word_get(span, index) & LL_WORD_LIVE) == 0) {
+    if (!ll_word_is_live(span, index)) {
         return false;
     }
-    ll_span_put(span, index);
+    bool is_empty = ll_span_put(span, index);
     ll_local_no_longer_full(heap, span);
-    if (ll_span_is_empty(span)) {
+    if (is_empty) {
         ll_local_emptied(heap, span);
     }
     return true;
@@ -132,7 +120,7 @@ static LL_NOINLINE bool release_slowly(struct ll_heap* heap, struct ll_span* spa
     if (span->kind == LL_SPAN_SMALL) {
         result = release_small(heap, span, block);
     } else if (span->kind == LL_SPAN_LARGE) {
-        result = ll_large_release(span, block);
+        result = ll_large_release(heap, span, block);
     }
     ll_keep_order();
     ll_thread_heap = heap;
@@ -147,7 +135,7 @@ static LL_NOINLINE bool release_last(struct ll_heap* heap, struct ll_span* span)
 }
 
 bool ll_heap_release(void* block) {
-    struct ll_span* span = span_of(block);
+    struct ll_span* span = ll_span_of(block);
     struct ll_heap* heap = ll_thread_heap;
     ll_thread_heap = NULL;
     ll_keep_order();
@@ -156,113 +144,15 @@ bool ll_heap_release(void* block) {
         return release_slowly(heap, span, block);
     }
     uint32_t index = ll_span_index_of_start(span, (uintptr_t)block);
-    bool is_live = (ll_word_get(span, index) & LL_WORD_LIVE) != 0;
-    if (LL_LIKELY(is_live)) {
-        ll_span_put(span, index);
-        if (LL_UNLIKELY(ll_span_is_empty(span))) {
-            return release_last(heap, span);
-        }
+    if (LL_UNLIKELY(!ll_word_is_live(span, index))) {
+        ll_thread_heap = heap;
+        return false;
+    }
+    if (LL_UNLIKELY(ll_span_put(span, index))) {
+        return release_last(heap, span);
     }
     ll_keep_order();
     ll_thread_heap = heap;
-    return is_live;
-}
-
-// The block that starts at an address; false when none does.
-static bool find_block(const void* start, struct ll_span** span, uint32_t* index) {
-    *span = span_of(start);
-    bool is_large =
-        (*span)->kind == LL_SPAN_LARGE && (*span)->start == (uintptr_t)start;
-    *index = is_large ? 0 : ll_span_index_of_start(*span, (uintptr_t)start);
-    return *index < (*span)->capacity &&
-           (ll_word_get(*span, *index) & LL_WORD_LIVE) != 0;
-}
-
-static size_t requested_size(const struct ll_span* span, uint32_t index) {
-    return span->kind == LL_SPAN_LARGE
-               ? span->large_size
-               : (uint16_t)(ll_word_get(span, index) >> LL_WORD_SIZE_SHIFT);
-}
-
-static void set_size_and_site(struct ll_span* span, uint32_t index, size_t size_bytes,
-                              ll_site site) {
-    uint64_t flags = ll_word_get(span, index) & ~((LL_WORD_LIVE)-1);
-    ll_word_set(span, index, flags | (uint64_t)size_bytes << LL_WORD_SIZE_SHIFT | site);
-}
-
-bool ll_heap_resize(void* block, size_t size_bytes, ll_site site) {
-    struct ll_span* span;
-    uint32_t index;
-    if (!find_block(block, &span, &index)) {
-        return false;
-    }
-    if (span->kind == LL_SPAN_LARGE) {
-        return size_bytes > LL_SMALL_MAX && ll_large_resize(span, size_bytes, site);
-    }
-    if (size_bytes >= span->block_size || size_bytes < span->block_size / 2 - 8) {
-        return false;
-    }
-    set_size_and_site(span, index, size_bytes, site);
-    return true;
-}
-
-static void move_contents(void* from, void* to, size_t to_size) {
-    struct ll_span* from_span = span_of(from);
-    struct ll_span* to_span = span_of(to);
-    if (from_span->kind == LL_SPAN_LARGE && to_span->kind == LL_SPAN_LARGE) {
-        ll_large_move_contents(from_span, to_span);
-        return;
-    }
-    size_t size = ll_heap_requested_size(from);
-    memcpy(to, from, size < to_size ? size : to_size);
-}
-
-void* ll_heap_move(void* block, size_t size_bytes, ll_site site) {
-    void* moved = ll_heap_allocate(size_bytes, site);
-    if (moved != NULL) {
-        move_contents(block, moved, size_bytes);
-        ll_heap_release(block);
-    }
-    return moved;
-}
-
-size_t ll_heap_usable_size(void* block) {
-    struct ll_span* span;
-    uint32_t index;
-    if (!find_block(block, &span, &index)) {
-        return 0;
-    }
-    size_t requested = requested_size(span, index);
-    bool is_large = span->kind == LL_SPAN_LARGE;
-    size_t room = is_large ? ll_large_room(span) : span->block_size - 1u;
-    size_t usable = (room & ~(size_t)7) > requested ? room & ~(size_t)7 : requested;
-    if (is_large) {
-        span->large_size = usable;
-    } else {
-        set_size_and_site(span, index, usable, (ll_site)ll_word_get(span, index));
-    }
-    return usable;
-}
-
-bool ll_heap_is_block(const void* block) {
-    struct ll_span* span;
-    uint32_t index;
-    return find_block(block, &span, &index);
-}
-
-size_t ll_heap_requested_size(const void* block) {
-    struct ll_span* span;
-    uint32_t index;
-    return find_block(block, &span, &index) ? requested_size(span, index) : 0;
-}
-
-bool ll_heap_ignore(const void* block) {
-    struct ll_span* span;
-    uint32_t index;
-    if (!find_block(block, &span, &index)) {
-        return false;
-    }
-    ll_word_set(span, index, ll_word_get(span, index) | LL_WORD_IGNORED);
     return true;
 }
 
@@ -270,9 +160,12 @@ bool ll_heap_trim(void) {
     if (!ll_heap_start()) {
         return false;
     }
+    struct ll_turn turn = ll_turn_begin();
     uint64_t mask = ll_lock_take_masked(&ll_units_lock);
+    ll_large_cache_flush(turn.heap);
     ll_abandoned_sweep();
     bool any = ll_units_purge();
     ll_lock_drop_masked(&ll_units_lock, mask);
+    ll_turn_end(turn);
     return any;
 }

@@ -32,13 +32,11 @@ void* ll_heap_allocate_aligned(size_t size_bytes, size_t alignment, ll_site site
 // Frees the block that starts at `block`. False, and nothing done, when none does.
 bool ll_heap_release(void* block);
 
-// Changes the size in place where that wastes less than half of the block; false if it
-// has to move. The block takes the new site.
-bool ll_heap_resize(void* block, size_t size_bytes, ll_site site);
-
-// A new block with the contents of the old one, as far as they fit; frees the old one.
-// NULL when memory ran out; the old one is then left alone.
-void* ll_heap_move(void* block, size_t size_bytes, ll_site site);
+// Changes the size of a block: in place where that wastes less than half of it, else in
+// a new block with the contents of the old one, as far as they fit; the old one is then
+// freed. The result counts as allocated now and here. NULL when memory ran out or no
+// block starts there; nothing is changed then.
+void* ll_heap_reallocate(void* block, size_t size_bytes, ll_site site);
 
 // Bytes the program may use; it then counts as the requested size, since the program
 // was told so. 0 for a pointer that is not the start of a block.
@@ -80,5 +78,8 @@ struct ll_heap_totals {
     uint64_t mapped_bytes; // committed address space
 };
 
-// Exact when all other threads are stopped. Counts live blocks by a walk.
+// Counts live blocks by a walk. For a stopped world; takes no lock.
 struct ll_heap_totals ll_heap_totals(void);
+
+// The same while other threads go on: near the truth.
+struct ll_heap_totals ll_heap_totals_now(void);

@@ -15,7 +15,7 @@ bool ll_block_is_inherited(struct ll_block block) {
 static struct ll_span* next_span(uintptr_t* offset) {
     while (*offset < ll_range.used_bytes) {
         struct ll_span* span = ll_span_at(*offset);
-        *offset += (uintptr_t)span->unit_count << LL_UNIT_SHIFT;
+        *offset = ll_span_next_offset(span, *offset);
         if (span->capacity > 0) {
             return span;
         }
@@ -23,16 +23,16 @@ static struct ll_span* next_span(uintptr_t* offset) {
     return NULL;
 }
 
-// Blocks not given back to the span's list: no fewer than those alive.
-static uint64_t live_at_most(const struct ll_span* span) {
-    // A thread stopped between taking a block and counting it: one more than counted.
-    return span->allocated - span->freed + 1;
+// No fewer than the blocks alive. A thread stopped between taking a block and counting
+// it has one more.
+static uint32_t live_at_most(const struct ll_span* span) {
+    return span->used + 1;
 }
 
 static bool visit_span(struct ll_span* span, ll_block_visitor* visit, void* context) {
-    uint64_t left = live_at_most(span);
+    uint32_t left = live_at_most(span);
     for (uint32_t i = 0; i < span->capacity && left > 0; i++) {
-        if ((ll_word_get(span, i) & LL_WORD_LIVE) == 0) {
+        if (!ll_word_is_live(span, i)) {
             continue;
         }
         left--;
@@ -90,5 +90,13 @@ struct ll_heap_totals ll_heap_totals(void) {
     struct ll_units_totals units = ll_units_totals();
     totals.peak_bytes = (uint64_t)units.peak << LL_UNIT_SHIFT;
     totals.mapped_bytes = (uint64_t)units.committed << LL_UNIT_SHIFT;
+    return totals;
+}
+
+// Spans are made and dissolved under the lock only.
+struct ll_heap_totals ll_heap_totals_now(void) {
+    uint64_t mask = ll_lock_take_masked(&ll_units_lock);
+    struct ll_heap_totals totals = ll_heap_totals();
+    ll_lock_drop_masked(&ll_units_lock, mask);
     return totals;
 }

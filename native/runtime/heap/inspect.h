@@ -16,15 +16,18 @@ LL_INLINE bool ll_is_heap_address(uintptr_t address) {
 }
 
 // The place whose bytes include `address`, whether a block lives there or not. Reads
-// the span's header only, none of its words.
+// the span's header only, none of its words. The first one takes the span at `address`.
+LL_INLINE bool ll_block_locate_in(struct ll_span* span, uintptr_t address,
+                                  struct ll_block* block) {
+    block->span = span;
+    block->index = ll_span_index(span, address);
+    return block->index < span->capacity;
+}
+
 LL_INLINE bool ll_block_locate(uintptr_t address, struct ll_block* block) {
     uintptr_t offset = address - ll_range.start;
-    if (offset >= ll_range.used_bytes) {
-        return false;
-    }
-    block->span = ll_span_at(offset);
-    block->index = ll_span_index(block->span, address);
-    return block->index < block->span->capacity;
+    return offset < ll_range.used_bytes &&
+           ll_block_locate_in(ll_span_at(offset), address, block);
 }
 
 LL_INLINE void ll_block_prefetch(struct ll_block block) {
@@ -32,16 +35,17 @@ LL_INLINE void ll_block_prefetch(struct ll_block block) {
 }
 
 LL_INLINE bool ll_block_is_live(struct ll_block block) {
-    return (ll_word_get(block.span, block.index) & LL_WORD_LIVE) != 0;
+    return ll_word_is_live(block.span, block.index);
 }
 
 LL_INLINE uintptr_t ll_block_start(struct ll_block block) {
     return block.span->start + (uintptr_t)block.index * block.span->block_size;
 }
 
-// Requested size of a live block.
+// Requested size of a live block. A large one has no block size in its span's header;
+// `kind` would say the same in another cache line.
 LL_INLINE size_t ll_block_size(struct ll_block block) {
-    return LL_UNLIKELY(block.span->kind == LL_SPAN_LARGE)
+    return LL_UNLIKELY(block.span->block_size == 0)
                ? block.span->large_size
                : (uint16_t)(ll_word_get(block.span, block.index) >> LL_WORD_SIZE_SHIFT);
 }

@@ -5,13 +5,18 @@
 #include "heap/heap.h"
 #include "heap/span.h"
 
+enum { LL_CACHED_MAX = 16 };
+
 struct ll_heap {
     struct ll_span* current[LL_CLASS_COUNT]; // &ll_no_span: none
     uint32_t birth;            // upper half of a new block's word: live, ignored, epoch
     bool is_taken;             // by a thread
     struct ll_heap* next_heap; // in the list of all heaps
-    struct ll_span* partial[LL_CLASS_COUNT];   // with free blocks, besides the current
-    struct ll_span* full;                      // of any class, without free blocks
+    struct ll_span* partial[LL_CLASS_COUNT]; // with free blocks, besides the current
+    struct ll_span* full;                    // of any class, without free blocks
+    struct ll_span* cached[LL_CACHED_MAX];   // spans of large blocks that were freed
+    uint32_t cached_count;
+    uint32_t cached_units;                     // of all of them
     _Alignas(64) struct ll_span* pending_list; // to which other threads gave blocks
 };
 
@@ -60,21 +65,23 @@ void ll_local_set_aside_current(struct ll_heap* heap);
 LL_INLINE void* ll_span_take(struct ll_span* span, size_t size_bytes, ll_site site,
                              uint32_t birth, uint64_t* previous_word) {
     uint32_t index = span->head;
-    *previous_word = ll_word_get(span, index);
+    uint64_t* word = &span->words[index];
+    *previous_word = __atomic_load_n(word, __ATOMIC_RELAXED);
     span->head = index + 1 + (uint32_t)*previous_word;
     ll_keep_order();
-    ll_word_set(span, index,
-                (uint64_t)(birth | (uint32_t)size_bytes) << LL_WORD_SIZE_SHIFT | site);
+    uint64_t upper = birth | (uint32_t)size_bytes;
+    __atomic_store_n(word, upper << LL_WORD_SIZE_SHIFT | site, __ATOMIC_RELAXED);
     span->allocated++;
+    span->used++;
     return (void*)(span->start + (uintptr_t)index * span->block_size);
 }
 
-// Puts a block at the front of its span's list.
-LL_INLINE void ll_span_put(struct ll_span* span, uint32_t index) {
+// Puts a block at the front of its span's list. True when it was the last in use.
+LL_INLINE bool ll_span_put(struct ll_span* span, uint32_t index) {
     ll_word_set(span, index, (uint32_t)(span->head - index - 1) | LL_WORD_USED);
     ll_keep_order();
     span->head = index;
-    span->freed++;
+    return --span->used == 0;
 }
 
 LL_INLINE bool ll_span_has_block(const struct ll_span* span) {
@@ -82,5 +89,5 @@ LL_INLINE bool ll_span_has_block(const struct ll_span* span) {
 }
 
 LL_INLINE bool ll_span_is_empty(const struct ll_span* span) {
-    return span->allocated == span->freed;
+    return span->used == 0;
 }

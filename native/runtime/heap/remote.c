@@ -11,7 +11,7 @@ static struct ll_heap* heap_of(const struct ll_span* span) {
 }
 
 bool ll_remote_free(struct ll_span* span, uint32_t index) {
-    if (index >= span->capacity || (ll_word_get(span, index) & LL_WORD_LIVE) == 0) {
+    if (index >= span->capacity || !ll_word_is_live(span, index)) {
         return false;
     }
     uint32_t first = __atomic_load_n(&span->remote, __ATOMIC_RELAXED);

@@ -19,6 +19,7 @@
 
 #define LL_WORD_SIZE_SHIFT 32
 #define LL_WORD_LIVE ((uint64_t)1 << 48)
+#define LL_WORD_LIVE_BYTE 6 // of the word, where it is the lowest bit
 #define LL_WORD_IGNORED ((uint64_t)1 << 49)
 #define LL_WORD_MARK_SHIFT 50
 #define LL_WORD_EPOCH_SHIFT 52
@@ -49,11 +50,11 @@ struct ll_span {
     uint32_t head;     // index of the first free block; `capacity` when there is none
     uint32_t capacity; // blocks; one word more follows them and is always 0
     uint64_t* words;
-    uintptr_t start;
+    uintptr_t start; // of the first block; a large one may lie behind its unit's start
     uint64_t reciprocal; // of `block_size`, as in ll_class; 0 for one block only
     uintptr_t owner;
     uint64_t allocated;  // blocks ever taken from this span
-    uint64_t freed;      // blocks given back to its list
+    uint32_t used;       // blocks not in its list
     uint32_t block_size; // 0 for large blocks and free runs
     uint32_t unit_count;
 
@@ -98,9 +99,38 @@ LL_INLINE void ll_word_set(struct ll_span* span, uint32_t index, uint64_t word) 
     __atomic_store_n(&span->words[index], word, __ATOMIC_RELAXED);
 }
 
+LL_INLINE bool ll_word_is_live(const struct ll_span* span, uint32_t index) {
+    const uint8_t* flags = (const uint8_t*)&span->words[index] + LL_WORD_LIVE_BYTE;
+    return (__atomic_load_n(flags, __ATOMIC_RELAXED) & 1) != 0;
+}
+
 // The span at an address of the range in use.
 LL_INLINE struct ll_span* ll_span_at(uintptr_t offset) {
     return __atomic_load_n(&ll_range.spans[offset >> LL_UNIT_SHIFT], __ATOMIC_RELAXED);
+}
+
+// The span of the block at that address; one without blocks when there is none.
+LL_INLINE struct ll_span* ll_span_of(const void* block) {
+    uintptr_t offset = (uintptr_t)block - ll_range.start;
+    return LL_LIKELY(offset < __atomic_load_n(&ll_range.used_bytes, __ATOMIC_RELAXED))
+               ? ll_span_at(offset)
+               : &ll_no_span;
+}
+
+// Where the units of a span start and end.
+LL_INLINE uintptr_t ll_span_first_unit(const struct ll_span* span) {
+    return span->start & ~(uintptr_t)(LL_UNIT_SIZE - 1);
+}
+
+LL_INLINE uintptr_t ll_span_end(const struct ll_span* span) {
+    return ll_span_first_unit(span) + ((uintptr_t)span->unit_count << LL_UNIT_SHIFT);
+}
+
+// Where a walk over the range goes on after a span; always further.
+LL_INLINE uintptr_t ll_span_next_offset(const struct ll_span* span, uintptr_t offset) {
+    uintptr_t end =
+        span->start - ll_range.start + ((uintptr_t)span->unit_count << LL_UNIT_SHIFT);
+    return span != &ll_no_span && end > offset ? end : offset + LL_UNIT_SIZE;
 }
 
 // The index of the block that contains an address of the span. At most `capacity`.

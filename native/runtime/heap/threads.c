@@ -2,6 +2,7 @@
 #include "heap/threads.h"
 
 #include "heap/headers.h"
+#include "heap/large_cache.h"
 #include "heap/remote.h"
 #include "heap/units.h"
 #include "os/memory.h"
@@ -142,6 +143,7 @@ void ll_heap_thread_exit(void) {
     }
     own_heap = NULL;
     uint64_t mask = ll_lock_take_masked(&ll_units_lock);
+    ll_large_cache_flush(heap);
     ll_local_abandon_all(heap);
     ll_remote_forward_pending(heap);
     heap->is_taken = false;
@@ -175,6 +177,8 @@ bool ll_threads_have_heap(const struct ll_heap* heap) {
 static void forget(struct ll_heap* heap) {
     heap->is_taken = false;
     heap->full = NULL;
+    heap->cached_count = 0;
+    heap->cached_units = 0;
     for (unsigned class = 0; class < LL_CLASS_COUNT; class++) {
         heap->partial[class] = NULL;
     }

@@ -4,13 +4,11 @@
 #include "heap/arena.h"
 #include "heap/headers.h"
 #include "heap/runs.h"
+#include "heap/thrift.h"
 #include "os/memory.h"
 
 enum {
     FIRST_UNITS = 4,
-    // Dirty free units that are kept for the next to come, besides an eighth of those
-    // in use.
-    DIRTY_UNITS_KEPT = 128,
     // A free end of the range that is shorter stays.
     TAIL_UNITS_KEPT = 1 << 10,
     // How far to skip when others have mapped something behind the range.
@@ -180,6 +178,9 @@ bool ll_units_take(size_t count, size_t alignment, enum ll_pages wish,
     uintptr_t mask = ((uintptr_t)alignment << LL_UNIT_SHIFT) - 1;
     run->start = (found->start + mask) & ~mask;
     run->zeroed = found->zeroed;
+    if (run->zeroed) {
+        ll_thrift_note_taken(count);
+    }
     cut(found, run->start, count);
     return true;
 }
@@ -197,18 +198,17 @@ bool ll_units_take_following(uintptr_t end, size_t count) {
     return true;
 }
 
-static void purge_run(struct ll_span* run) {
-    uintptr_t start = run->start;
-    size_t count = run->unit_count;
-    take_out(run);
-    ll_memory_purge((void*)start, count << LL_UNIT_SHIFT);
-    put_in(start, count, true);
-}
-
-// The longest runs first: most pages for one system call.
+// The longest runs first: most pages for one system call. Runs that the system does not
+// take stay dirty, and then the others need not be tried.
 static void purge_down_to(size_t kept_units) {
-    while (dirty_runs.unit_count > kept_units) {
-        purge_run(ll_runs_longest(&dirty_runs));
+    bool was_taken = true;
+    while (dirty_runs.unit_count > kept_units && was_taken) {
+        struct ll_span* run = ll_runs_longest(&dirty_runs);
+        uintptr_t start = run->start;
+        size_t count = run->unit_count;
+        take_out(run);
+        was_taken = ll_memory_purge((void*)start, count << LL_UNIT_SHIFT);
+        put_in(start, count, was_taken);
     }
 }
 
@@ -236,11 +236,12 @@ bool ll_units_give_up_space(void) {
 }
 
 bool ll_units_purge(void) {
-    bool any = dirty_runs.unit_count > 0;
+    size_t before = dirty_runs.unit_count;
+    ll_thrift_forget();
     purge_down_to(0);
     ll_headers_purge();
     shrink(TAIL_UNITS_KEPT);
-    return any;
+    return dirty_runs.unit_count < before;
 }
 
 void ll_units_give(uintptr_t start, size_t count, enum ll_pages pages) {
@@ -249,8 +250,9 @@ void ll_units_give(uintptr_t start, size_t count, enum ll_pages pages) {
     }
     used_units -= count;
     put_in(start, count, pages == LL_PAGES_ZEROED);
-    size_t kept = DIRTY_UNITS_KEPT + used_units / 8;
+    size_t kept = ll_thrift_kept_units(used_units);
     if (dirty_runs.unit_count > kept) {
+        ll_thrift_note_purged(dirty_runs.unit_count - kept / 2);
         purge_down_to(kept / 2);
         ll_headers_purge();
         shrink(TAIL_UNITS_KEPT);

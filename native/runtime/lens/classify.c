@@ -6,7 +6,7 @@
 // A *leader* is a lost block; what only leaders lead to is indirectly lost.
 struct classifier {
     struct ll_marker* marker;
-    struct ll_groups* groups;
+    struct ll_tally* tally;
     struct ll_picks rings; // the block by which each ring was entered
     struct ll_classified result;
     // The leader whose flood is going on, and what it has led to so far.
@@ -27,21 +27,13 @@ static void lead_from_rings(struct classifier* classifier);
 // later, its flood would have met it. Leading in reverse order of the entries therefore
 // meets every ring that another one leads to before its own turn comes, and leaves one
 // leader for each ring that none leads to.
-struct ll_classified ll_classify(struct ll_marker* marker, struct ll_groups* groups) {
-    struct classifier classifier = {.marker = marker, .groups = groups};
+struct ll_classified ll_classify(struct ll_marker* marker, struct ll_tally* tally) {
+    struct classifier classifier = {.marker = marker, .tally = tally};
     ll_heap_visit(count_reached_or_point, &classifier);
     ll_heap_visit(lead_if_not_pointed, &classifier);
     ll_heap_visit(enter_ring, &classifier);
     lead_from_rings(&classifier);
     return classifier.result;
-}
-
-static void count(struct classifier* classifier, struct ll_block block, uint32_t kind,
-                  uint32_t leader_stack) {
-    struct ll_group_key key = {
-        .kind = kind, .stack = ll_block_site(block), .leader = leader_stack};
-    ll_groups_add(classifier->groups, &key, ll_block_size(block),
-                  ll_block_start(block));
 }
 
 static void point_if_unreached(struct ll_block source, uintptr_t word) {
@@ -59,11 +51,13 @@ static void point_if_unreached(struct ll_block source, uintptr_t word) {
 // An unreached block inherited from the parent is the parent's to report. It leads
 // nowhere, so that what this process hung on it counts as lost.
 static bool count_reached_or_point(struct ll_block block, void* context) {
+    struct classifier* classifier = context;
     if (ll_block_is_inherited(block)) {
         ll_block_set_mark(block, LL_MARK_REACHED);
     } else if (ll_block_mark(block) == LL_MARK_REACHED) {
         bool ignored = ll_block_is_ignored(block);
-        count(context, block, ignored ? LL_GROUP_ignored : LL_GROUP_reachable, 0);
+        uint32_t kind = ignored ? LL_GROUP_ignored : LL_GROUP_reachable;
+        ll_tally_add(classifier->tally, block, kind, 0);
     } else {
         const uintptr_t* word = (const uintptr_t*)ll_block_start(block);
         for (size_t left = ll_block_size(block) / sizeof *word; left > 0; left--) {
@@ -77,7 +71,7 @@ static void count_led(struct ll_block block, void* context) {
     struct classifier* classifier = context;
     classifier->led_blocks++;
     classifier->led_bytes += ll_block_size(block);
-    count(classifier, block, LL_GROUP_indirect, classifier->leader_stack);
+    ll_tally_add(classifier->tally, block, LL_GROUP_indirect, classifier->leader_stack);
 }
 
 // Counts a lost block and all blocks with the mark `met` that it leads to.
@@ -99,13 +93,10 @@ static void lead(struct classifier* classifier, struct ll_block block, unsigned 
     ll_marker_use(classifier->marker, &flood);
     ll_mark_contents(classifier->marker, block);
     ll_mark_finish(classifier->marker);
-    count(classifier, block, LL_GROUP_lost, 0);
-    struct ll_group_key key = {.kind = LL_GROUP_lost,
-                               .stack = classifier->leader_stack};
-    struct ll_group* group = ll_groups_find(classifier->groups, &key);
-    if (group != NULL) {
-        group->indirect_blocks += classifier->led_blocks;
-        group->indirect_bytes += classifier->led_bytes;
+    ll_tally_add(classifier->tally, block, LL_GROUP_lost, 0);
+    if (classifier->led_blocks > 0) {
+        ll_tally_add_led(classifier->tally, block, classifier->led_blocks,
+                         classifier->led_bytes);
     }
 }
 

@@ -1,8 +1,8 @@
 // Sorts the blocks after the mark from the roots into reachable, lost and indirectly
 // lost, and counts them by allocation stack.
 #pragma once
-#include "lens/group.h"
 #include "lens/mark.h"
+#include "lens/tally.h"
 
 // Marks of the blocks between the steps of a look.
 enum {
@@ -20,4 +20,4 @@ struct ll_classified {
 };
 
 // Expects each live block to bear the mark UNREACHED or REACHED; leaves all REACHED.
-struct ll_classified ll_classify(struct ll_marker* marker, struct ll_groups* groups);
+struct ll_classified ll_classify(struct ll_marker* marker, struct ll_tally* tally);

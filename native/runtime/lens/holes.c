@@ -47,9 +47,17 @@ void ll_holes_release(struct ll_holes* holes) {
 }
 
 static bool counts(const struct ll_hole* hole, const struct ll_searched* mapping) {
-    bool behind_guard = mapping->guarded && hole->start <= mapping->start;
-    return hole->end > mapping->start && hole->start < mapping->end &&
-           (!hole->needs_guard || behind_guard);
+    if (hole->end <= mapping->start || hole->start >= mapping->end) {
+        return false;
+    }
+    switch (hole->condition) {
+    case LL_HOLE_BEHIND_GUARD:
+        return mapping->guarded && hole->start <= mapping->start;
+    case LL_HOLE_IN_MAIN_STACK:
+        return mapping->main_stack && hole->end < mapping->end;
+    default:
+        return true;
+    }
 }
 
 bool ll_holes_next_gap(const struct ll_holes* holes, const struct ll_searched* mapping,

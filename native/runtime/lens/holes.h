@@ -5,13 +5,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum ll_hole_condition {
+    LL_HOLE_ALWAYS,
+    // Only while the mapping that it starts in begins with it or inside it, right
+    // behind a guard: a stack that libc keeps. Without the guard the program has put
+    // something else there.
+    LL_HOLE_BEHIND_GUARD,
+    // Only if it ends in the mapping of the main thread's stack.
+    LL_HOLE_IN_MAIN_STACK,
+};
+
 struct ll_hole {
     uintptr_t start;
     uintptr_t end;
-    // Counts only while the mapping that it starts in begins with it or inside it,
-    // right behind a guard: a stack that libc keeps. Without the guard the program has
-    // put something else there.
-    bool needs_guard;
+    enum ll_hole_condition condition;
 };
 
 struct ll_holes {
@@ -31,6 +38,7 @@ struct ll_searched {
     uintptr_t start;
     uintptr_t end;
     bool guarded;
+    bool main_stack;
 };
 
 // The first part of the mapping at or behind `from` that is in no hole. False when

@@ -125,7 +125,8 @@ static bool search_mapping(const struct ll_mapping* mapping, void* context) {
     }
     struct ll_searched searched = {.start = mapping->start,
                                    .end = mapping->end,
-                                   .guarded = search->guard_end == mapping->start};
+                                   .guarded = search->guard_end == mapping->start,
+                                   .main_stack = has_prefix(mapping->name, "[stack")};
     search->source =
         mapping->shared ? LL_RESIDENCE_MINCORE : search->residence.private_source;
     uintptr_t from = mapping->start;

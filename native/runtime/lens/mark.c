@@ -3,10 +3,10 @@
 #include "base/attributes.h"
 #include "os/memory.h"
 
-// A mark is a chain of cache misses: the metadata of a block, then its contents. Blocks
-// met wait in one short queue while their metadata is fetched, ranges taken from the
-// stack in another while their contents are.
-enum { MET_LENGTH = 16, NEXT_LENGTH = 8 };
+// A mark is a chain of cache misses: the header of a block's span, the word that
+// describes the block, its contents. Each step waits in a short queue while what it
+// needs is fetched: words that point into a span, blocks met, ranges from the stack.
+enum { SEEN_LENGTH = 16, MET_LENGTH = 16, NEXT_LENGTH = 16 };
 
 // Longer ranges are searched in pieces of so many words, with the rest kept on the
 // stack: a huge table of pointers then needs no more stack than a small one.
@@ -17,7 +17,13 @@ struct range {
     const uintptr_t* end;
 };
 
-// A block that a word may point into, if it is alive and long enough.
+// A word that points into a span.
+struct sighting {
+    struct ll_span* span;
+    uintptr_t word;
+};
+
+// A block that a word points into, if it is alive and long enough.
 struct meeting {
     struct ll_block block;
     uintptr_t word;
@@ -25,12 +31,13 @@ struct meeting {
 
 struct ll_marker {
     struct ll_flood flood;
-    struct meeting met[MET_LENGTH]; // ring; the oldest is at met_first
-    unsigned met_first;
-    unsigned met_count;
-    struct range next[NEXT_LENGTH]; // ring; the oldest is at next_first
-    unsigned next_first;
-    unsigned next_count;
+    // Rings: the oldest is at `first`.
+    struct sighting seen[SEEN_LENGTH];
+    struct meeting met[MET_LENGTH];
+    struct range next[NEXT_LENGTH];
+    unsigned seen_first, seen_count;
+    unsigned met_first, met_count;
+    unsigned next_first, next_count;
     bool any_pending; // a block got the pending mark
     bool failed;      // a block was left out
     size_t depth;
@@ -105,9 +112,12 @@ static void settle_oldest(struct ll_marker* marker) {
     settle(marker, meeting.block, meeting.word);
 }
 
-LL_INLINE void meet(struct ll_marker* marker, uintptr_t word) {
+LL_INLINE void meet_oldest(struct ll_marker* marker) {
+    struct sighting sighting = marker->seen[marker->seen_first];
+    marker->seen_first = (marker->seen_first + 1) % SEEN_LENGTH;
+    marker->seen_count--;
     struct ll_block block;
-    if (!ll_is_heap_address(word) || !ll_block_locate(word, &block)) {
+    if (!ll_block_locate_in(sighting.span, sighting.word, &block)) {
         return;
     }
     ll_block_prefetch(block);
@@ -115,12 +125,25 @@ LL_INLINE void meet(struct ll_marker* marker, uintptr_t word) {
         settle_oldest(marker);
     }
     marker->met[(marker->met_first + marker->met_count++) % MET_LENGTH] =
-        (struct meeting){block, word};
+        (struct meeting){block, sighting.word};
+}
+
+LL_INLINE void see(struct ll_marker* marker, uintptr_t word) {
+    if (!ll_is_heap_address(word)) {
+        return;
+    }
+    struct ll_span* span = ll_span_at(word - ll_range.start);
+    __builtin_prefetch(span);
+    if (marker->seen_count == SEEN_LENGTH) {
+        meet_oldest(marker);
+    }
+    marker->seen[(marker->seen_first + marker->seen_count++) % SEEN_LENGTH] =
+        (struct sighting){span, word};
 }
 
 LL_INLINE void search(struct ll_marker* marker, struct range range) {
     for (; range.at < range.end; range.at++) {
-        meet(marker, *range.at);
+        see(marker, *range.at);
     }
 }
 
@@ -148,6 +171,8 @@ static void drain(struct ll_marker* marker) {
             marker->next_first = (marker->next_first + 1) % NEXT_LENGTH;
             marker->next_count--;
             search(marker, range);
+        } else if (marker->seen_count > 0) {
+            meet_oldest(marker);
         } else if (marker->met_count > 0) {
             settle_oldest(marker);
         } else {
@@ -170,7 +195,7 @@ static void search_in_pieces(struct ll_marker* marker, struct range range) {
 }
 
 void ll_mark_word(struct ll_marker* marker, uintptr_t word) {
-    meet(marker, word);
+    see(marker, word);
     drain(marker);
 }
 

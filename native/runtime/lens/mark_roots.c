@@ -4,7 +4,6 @@
 #include "lens/exit_frames.h"
 #include "lens/holes.h"
 #include "lens/mappings.h"
-#include "os/maps.h"
 
 // Functions may use so many bytes below the stack pointer (x86-64 ABI).
 enum { RED_ZONE = 128 };
@@ -70,52 +69,31 @@ static struct ll_walk_start start_of_self(const struct ll_look* look) {
     return start;
 }
 
-// The mapping that a stack pointer lies in, if it is the main thread's stack.
-struct main_stack {
-    uintptr_t stack_pointer;
-    struct ll_root* stack;
-    bool found;
-};
-
-static bool match_main_stack(const struct ll_mapping* mapping, void* context) {
-    struct main_stack* main_stack = context;
-    if (main_stack->stack_pointer >= mapping->end) {
-        return true;
-    }
-    main_stack->found = main_stack->stack_pointer >= mapping->start &&
-                        mapping->name[0] == '[' && mapping->name[1] == 's';
-    *main_stack->stack = (struct ll_root){.start = mapping->start, .end = mapping->end};
-    return false;
-}
-
-// Of a stack nobody told us about only the main thread's is known to be nothing else.
-static bool find_stack(uintptr_t stack_pointer, struct ll_root* stack) {
-    if (ll_roots_stack_at(stack_pointer, stack)) {
-        return true;
-    }
-    struct main_stack main_stack = {stack_pointer, stack, false};
-    ll_maps_visit(match_main_stack, &main_stack);
-    return main_stack.found;
-}
-
 static void mark_saved(const struct ll_registers* registers, void* marker) {
     ll_mark_range(marker, registers->general, registers->general + 16);
 }
 
-// Below the stack pointer nothing is a root; the frames above it are left out as far
-// as they are known, for a closer look.
+// Below the stack pointer nothing is a root. Of stacks that nobody told us about only
+// the main thread's is known to be nothing else.
+static struct ll_hole below_stack(uintptr_t stack_pointer) {
+    struct ll_hole hole = {.end = stack_pointer - RED_ZONE};
+    struct ll_root stack;
+    if (ll_roots_stack_at(stack_pointer, &stack)) {
+        hole.start = stack.start;
+    } else {
+        hole.condition = LL_HOLE_IN_MAIN_STACK;
+    }
+    return hole;
+}
+
+// Frames are left out as far as they are known, for a closer look.
 static void mark_thread(struct roots* roots, const struct ll_walk_start* start) {
     mark_saved(&start->registers, roots->marker);
     uintptr_t stack_pointer = start->registers.general[LL_RSP];
-    struct ll_root stack;
-    if (!find_stack(stack_pointer, &stack)) {
-        return;
-    }
-    ll_holes_add(&roots->holes, (struct ll_hole){.start = stack.start,
-                                                 .end = stack_pointer - RED_ZONE});
+    ll_holes_add(&roots->holes, below_stack(stack_pointer));
     if (roots->frames != NULL) {
-        uintptr_t end = ll_stopped_frames_walk(roots->frames, start, stack.end,
-                                               mark_saved, roots->marker);
+        uintptr_t end =
+            ll_stopped_frames_walk(roots->frames, start, mark_saved, roots->marker);
         ll_holes_add(&roots->holes,
                      (struct ll_hole){.start = stack_pointer, .end = end});
     }
@@ -163,9 +141,10 @@ static void leave_out_if_ended(const struct ll_root* stack, void* context) {
     struct roots* roots = context;
     if (stack->ended && !is_in_use(stack, roots)) {
         // The thread control block may still hold the result that a join asks for.
-        ll_holes_add(&roots->holes, (struct ll_hole){.start = stack->start,
-                                                     .end = stack->thread_pointer,
-                                                     .needs_guard = true});
+        ll_holes_add(&roots->holes,
+                     (struct ll_hole){.start = stack->start,
+                                      .end = stack->thread_pointer,
+                                      .condition = LL_HOLE_BEHIND_GUARD});
     }
 }
 

@@ -7,12 +7,12 @@
 #include "format/records.h"
 #include "heap/inspect.h"
 #include "lens/classify.h"
-#include "lens/group.h"
 #include "lens/held.h"
 #include "lens/mark.h"
 #include "lens/mark_roots.h"
 #include "lens/stack_records.h"
 #include "lens/stopped_frames.h"
+#include "lens/tally.h"
 #include "os/syscall.h"
 #include "record/recording.h"
 
@@ -21,7 +21,7 @@ enum { STACK_SHARE = 128, STACK_LEAST = 1 << 20 };
 
 struct sight {
     struct ll_heap_totals totals;
-    struct ll_groups groups;
+    struct ll_tally tally;
     struct ll_stopped_frames frames; // empty unless dead slots are asked for
     struct ll_held held;             // what they hold
     struct ll_roots_seen roots;
@@ -38,17 +38,18 @@ static uint32_t write_groups(struct ll_groups* groups);
 static void write_totals(const struct sight* sight);
 
 uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world) {
-    struct sight sight = {.totals = ll_heap_totals()};
+    struct sight sight = {.totals = ll_heap_totals(),
+                          .tally.only_lost_by_stack = !ll_options.reachable};
     write_begin(look, world);
     mark_and_classify(&sight, look, world);
     write_not_seen(&sight, world);
-    uint32_t groups = write_groups(&sight.groups);
+    uint32_t groups = write_groups(&sight.tally.groups);
     ll_held_write(&sight.held, &sight.frames);
     write_totals(&sight);
     struct ll_record_snapshot_end end = {.number = look->number, .groups = groups};
     ll_record(LL_RECORD_snapshot_end, &end, sizeof end, NULL, 0);
     ll_recording_flush();
-    ll_groups_release(&sight.groups);
+    ll_groups_release(&sight.tally.groups);
     ll_held_release(&sight.held);
     ll_stopped_frames_release(&sight.frames);
     return sight.classified.lost_blocks;
@@ -123,7 +124,7 @@ static void mark_and_classify(struct sight* sight, const struct ll_look* look,
         mark(sight, marker, look, world, NULL);
     }
     if (sight->roots.complete) {
-        sight->classified = ll_classify(marker, &sight->groups);
+        sight->classified = ll_classify(marker, &sight->tally);
     }
     sight->mark_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - started_ns;
     ll_marker_end(marker);
@@ -155,7 +156,7 @@ static void write_not_seen(const struct sight* sight, const struct ll_world* wor
                      "some memory could not be read; blocks that only it held may be "
                      "reported as lost");
     }
-    if (sight->groups.dropped > 0) {
+    if (sight->tally.groups.dropped > 0) {
         say_not_seen(LL_NOT_SEEN_memory, 0,
                      "memory ran out while blocks were counted; some are missing");
     }

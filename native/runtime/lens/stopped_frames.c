@@ -28,7 +28,7 @@ static bool make_room(struct ll_stopped_frames* frames) {
 }
 
 uintptr_t ll_stopped_frames_walk(struct ll_stopped_frames* frames,
-                                 const struct ll_walk_start* start, uintptr_t stack_end,
+                                 const struct ll_walk_start* start,
                                  ll_saved_registers* saved, void* context) {
     struct ll_registers registers = start->registers;
     uintptr_t end = registers.general[LL_RSP];
@@ -42,7 +42,7 @@ uintptr_t ll_stopped_frames_walk(struct ll_stopped_frames* frames,
         };
         bool stepped = ll_unwind_step(&registers, &cfa);
         // A CFA of 0: below lies a signal handler, whose frames may be elsewhere.
-        if (!stepped || cfa <= frame.start || cfa > stack_end) {
+        if (!stepped || cfa <= frame.start) {
             break;
         }
         frame.cfa = cfa;

@@ -33,11 +33,11 @@ struct ll_walk_start {
     bool after_call;
 };
 
-// Adds the frames of a thread, from `start` as far out as they can be unwound inside
-// its stack, which ends at `stack_end`. Returns the address where the frames that were
+// Adds the frames of a thread, from `start` as far out as they can be unwound.
+// Returns the address where the frames that were
 // found end: the outermost CFA, or the stack pointer if there is none.
 uintptr_t ll_stopped_frames_walk(struct ll_stopped_frames* frames,
-                                 const struct ll_walk_start* start, uintptr_t stack_end,
+                                 const struct ll_walk_start* start,
                                  ll_saved_registers* saved, void* context);
 
 // The node of the frame's stack.

@@ -108,13 +108,16 @@ static void on_signal(int signal, siginfo_t* information, void* context) {
 
 bool ll_world_start(int signal, ll_signal_handler* others) {
     struct sigaction action = {0};
-    stop_signal = signal;
     others_handler = others;
     action.sa_sigaction = on_signal;
     // On the alternate stack where a thread has one: its own may be tiny.
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
-    return __sigaction(signal, &action, NULL) == 0;
+    if (__sigaction(signal, &action, NULL) != 0) {
+        return false;
+    }
+    stop_signal = signal;
+    return true;
 }
 
 bool ll_world_owns_signal(int signal) {

@@ -2,13 +2,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
 
+#include "os/proc.h"
 #include "os/syscall.h"
 
+static const char proc[] = "/proc/";
+
+static bool is_in_proc(const char* path) {
+    return strncmp(path, proc, sizeof proc - 1) == 0;
+}
+
 int ll_file_open(const char* path, int flags) {
+    int folder = is_in_proc(path) ? ll_proc_kept_descriptor() : -1;
+    const char* name = folder < 0 ? path : path + sizeof proc - 1;
     long result;
     do {
-        result = ll_syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0);
+        result = ll_syscall(SYS_openat, folder < 0 ? AT_FDCWD : folder, name,
+                            flags | O_CLOEXEC, 0);
     } while (result == -EINTR);
     return (int)result;
 }

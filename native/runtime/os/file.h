@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Paths below /proc work after a chroot too (os/proc.h).
 int ll_file_open(const char* path, int flags);
 void ll_file_close(int file);
 

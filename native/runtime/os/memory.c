@@ -1,6 +1,7 @@
 // Pages by raw system calls, and the one range that holds the runtime's own tables.
 #include "os/memory.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 #include "base/attributes.h"
@@ -21,7 +22,7 @@ static const uintptr_t heap_first = 0x7e8000000000;
 static const uintptr_t own_first = 0x550000000000;
 enum { RANGE_TRIES = 1 };
 #else
-static const uintptr_t heap_first = 0x100000000000;
+static const uintptr_t heap_first = 0x110000000000;
 static const uintptr_t own_first = 0x200000000000;
 enum { RANGE_TRIES = 15 };
 #endif
@@ -41,18 +42,23 @@ static bool is_error(long result) {
     return (unsigned long)result >= (unsigned long)-4095L;
 }
 
-// Maps exactly there or not at all. Kernels before 4.17 take the address as a hint.
-static bool map_at(uintptr_t start, size_t size_bytes) {
+// Maps exactly there or not at all: 0, or a negative errno. Kernels before 4.17 take
+// the address as a hint.
+static long try_map_at(uintptr_t start, size_t size_bytes) {
     long result = ll_syscall(SYS_mmap, start, size_bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (is_error(result)) {
-        return false;
+        return result;
     }
     if ((uintptr_t)result != start) {
         ll_syscall(SYS_munmap, result, size_bytes);
-        return false;
+        return -EEXIST;
     }
-    return true;
+    return 0;
+}
+
+static bool map_at(uintptr_t start, size_t size_bytes) {
+    return try_map_at(start, size_bytes) == 0;
 }
 
 static void* start_range(uintptr_t first, size_t size_bytes) {
@@ -69,8 +75,8 @@ void* ll_memory_start_range(size_t first_bytes) {
     return start_range(heap_first, first_bytes);
 }
 
-// The winner of a race for the first use leaves its start in `own_start`; a loser's
-// page stays unused.
+// The winner of a race for the first use sets the cursor, which tells everybody the
+// range; a loser's page stays unused.
 static bool own_range_exists(void) {
     if (LL_LIKELY(__atomic_load_n(&own_start, __ATOMIC_ACQUIRE) != 0)) {
         return true;
@@ -79,12 +85,12 @@ static bool own_range_exists(void) {
     if (start == 0) {
         return false;
     }
-    uintptr_t none = 0;
-    __atomic_compare_exchange_n(&own_cursor, &none, start + LL_PAGE_SIZE, false,
-                                __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-    none = 0;
-    __atomic_compare_exchange_n(&own_start, &none, start & ~(range_bytes - 1), false,
-                                __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    uintptr_t cursor = 0;
+    if (__atomic_compare_exchange_n(&own_cursor, &cursor, start + LL_PAGE_SIZE, false,
+                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        cursor = start;
+    }
+    __atomic_store_n(&own_start, cursor & ~(range_bytes - 1), __ATOMIC_RELEASE);
     return true;
 }
 
@@ -96,8 +102,21 @@ void* ll_memory_reserve(void* wanted, size_t size_bytes) {
     if (size < size_bytes || size > range_bytes || !own_range_exists()) {
         return NULL;
     }
-    uintptr_t start = __atomic_fetch_add(&own_cursor, size, __ATOMIC_RELAXED);
-    return start + size <= own_start + range_bytes ? (void*)start : NULL;
+    uintptr_t start = __atomic_load_n(&own_cursor, __ATOMIC_RELAXED);
+    do {
+        if (size > own_start + range_bytes - start) {
+            return NULL;
+        }
+    } while (!__atomic_compare_exchange_n(&own_cursor, &start, start + size, true,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return (void*)start;
+}
+
+// Takes a reservation back, unless others have been made since.
+static void give_back_reservation(void* start, size_t size) {
+    uintptr_t end = (uintptr_t)start + size;
+    __atomic_compare_exchange_n(&own_cursor, &end, (uintptr_t)start, false,
+                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 // The slow way, for a stretch of which some pages are committed already.
@@ -121,8 +140,8 @@ bool ll_memory_commit(void* start, size_t size_bytes) {
            commit_missing_pages((uintptr_t)start, size);
 }
 
-void ll_memory_purge(void* start, size_t size_bytes) {
-    ll_syscall(SYS_madvise, start, size_bytes, MADV_DONTNEED);
+bool ll_memory_purge(void* start, size_t size_bytes) {
+    return !is_error(ll_syscall(SYS_madvise, start, size_bytes, MADV_DONTNEED));
 }
 
 bool ll_memory_move(void* from, void* to, size_t size_bytes) {
@@ -139,10 +158,19 @@ bool ll_memory_move(void* from, void* to, size_t size_bytes) {
 
 void* ll_memory_map(size_t size_bytes) {
     enum { FOREIGN_MAPPINGS_SKIPPED = 8 };
+    size_t size = round_to_pages(size_bytes);
     for (int i = 0; i < FOREIGN_MAPPINGS_SKIPPED; i++) {
-        void* start = ll_memory_reserve(NULL, size_bytes);
-        if (start != NULL && map_at((uintptr_t)start, round_to_pages(size_bytes))) {
+        void* start = ll_memory_reserve(NULL, size);
+        if (start == NULL) {
+            return NULL;
+        }
+        long result = try_map_at((uintptr_t)start, size);
+        if (result == 0) {
             return start;
+        }
+        if (result != -EEXIST) {
+            give_back_reservation(start, size);
+            return NULL;
         }
     }
     return NULL;

@@ -24,8 +24,10 @@ void* ll_memory_reserve(void* wanted, size_t size_bytes);
 // others have mapped something there; then nothing is committed.
 bool ll_memory_commit(void* start, size_t size_bytes);
 
-// Gives the pages back to the system; the range stays usable and reads as zeros.
-void ll_memory_purge(void* start, size_t size_bytes);
+// Gives the pages back to the system; the range stays usable and reads as zeros. False,
+// and nothing changed for certain, when the system refuses, as it does for pages that
+// the program has locked in memory.
+bool ll_memory_purge(void* start, size_t size_bytes);
 
 // Moves pages without copying them: `to`, which is committed, gets what `from` held,
 // and `from` reads as zeros. False, and nothing moved, when the kernel cannot.

@@ -1,5 +1,6 @@
 #include "os/world.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,7 +13,7 @@
 struct asked {
     int tid;
     bool settled; // stopped, gone, or given up
-    bool gone;
+    bool gone;    // has ended meanwhile
 };
 
 struct table {
@@ -20,11 +21,15 @@ struct table {
     size_t capacity;
 };
 
+enum { REFUSALS_MAX = 20000 };
+
 static uint32_t stops; // number of the current or last stop, from 1
 
 static struct table asked_table;
 static size_t asked_count;
 static bool asked_complete; // no thread was left out for want of memory
+static unsigned refusals;   // times that the queue of signals was full in this stop
+static bool refused_in_pass;
 static struct table stopped_table;
 
 // Makes room for `count` elements and keeps the first `kept`. False without memory.
@@ -62,16 +67,18 @@ static bool is_asked(int tid) {
     return false;
 }
 
-static bool send_stop(int tid) {
+static long send_stop(int tid) {
     siginfo_t information;
     memset(&information, 0, sizeof information);
     information.si_code = SI_QUEUE;
     information.si_pid = (pid_t)ll_syscall(SYS_getpid);
     information.si_value.sival_ptr = (void*)(LL_STOP_MAGIC << 32 | stops);
     return ll_syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, ll_world_signal(),
-                      &information) == 0;
+                      &information);
 }
 
+// Asks a thread to stop unless that was done. A thread that has gone is passed over;
+// one for which the user's queue of signals is full is asked again in the next pass.
 static bool ask_task(int tid, void* context) {
     int self = *(int*)context;
     if (tid == self || is_asked(tid)) {
@@ -81,46 +88,62 @@ static bool ask_task(int tid, void* context) {
         asked_complete = false;
         return false;
     }
-    bool sent = send_stop(tid);
+    long result = send_stop(tid);
+    if (result == -EAGAIN && refusals < REFUSALS_MAX) {
+        refusals++;
+        refused_in_pass = true;
+        return true;
+    }
     asked_threads()[asked_count++] =
-        (struct asked){.tid = tid, .settled = !sent, .gone = !sent};
+        (struct asked){.tid = tid, .settled = result != 0, .gone = result == -ESRCH};
     return true;
 }
 
-static bool has_arrived(int tid) {
-    for (const struct ll_arrival* at = atomic_load(&ll_stop_arrivals); at != NULL;
-         at = at->next) {
-        if (at->thread.tid == tid) {
+static bool is_among(const struct ll_arrival* arrivals, int tid) {
+    for (; arrivals != NULL; arrivals = arrivals->next) {
+        if (arrivals->thread.tid == tid) {
             return true;
         }
     }
     return false;
 }
 
-// Decides about a thread that has not come yet after `waited_ms`.
-static void judge(struct asked* asked, unsigned waited_ms) {
-    // A new thread blocks all signals for an instant; others for good.
-    enum { BLOCKED_PATIENCE_MS = 30, ASLEEP_PATIENCE_MS = 200, PATIENCE_MS = 10000 };
+// Looks at a thread that has not come yet. Returns true if it is on its way: it runs,
+// or waits for a processor.
+static bool is_coming(struct asked* asked) {
     struct ll_task task = ll_task_inspect(asked->tid);
-    bool blocks = (task.blocked >> (ll_world_signal() - 1) & 1) != 0;
     asked->gone = task.state == 0 || task.state == 'Z' || task.state == 'X';
-    asked->settled = asked->gone || task.state == 'T' || task.state == 't' ||
-                     (blocks && waited_ms >= BLOCKED_PATIENCE_MS) ||
-                     (task.state == 'D' && waited_ms >= ASLEEP_PATIENCE_MS) ||
-                     waited_ms >= PATIENCE_MS;
+    asked->settled = asked->gone || task.state == 'T' || task.state == 't';
+    return !asked->settled && task.state == 'R';
 }
 
+static void give_up_all(void) {
+    for (size_t i = 0; i < asked_count; i++) {
+        asked_threads()[i].settled = true;
+    }
+}
+
+// Threads still awaited. A thread that sleeps with the signal blocked will not come;
+// but it may be waiting for one that runs with the signal blocked, as our own locks do,
+// so nobody is given up while another is on its way.
 static size_t unsettled(unsigned waited_ms) {
+    enum { ASLEEP_PATIENCE_MS = 30, PATIENCE_MS = 10000 };
+    const struct ll_arrival* arrivals = atomic_load(&ll_stop_arrivals);
     size_t count = 0;
+    bool any_coming = false;
     for (size_t i = 0; i < asked_count; i++) {
         struct asked* asked = &asked_threads()[i];
         if (!asked->settled) {
-            asked->settled = has_arrived(asked->tid);
+            asked->settled = is_among(arrivals, asked->tid);
         }
         if (!asked->settled && waited_ms > 0) {
-            judge(asked, waited_ms);
+            any_coming |= is_coming(asked);
         }
         count += !asked->settled;
+    }
+    if (waited_ms >= (any_coming ? PATIENCE_MS : ASLEEP_PATIENCE_MS)) {
+        give_up_all();
+        return 0;
     }
     return count;
 }
@@ -153,40 +176,56 @@ static bool collect(struct ll_world* world) {
     if (!make_room(&stopped_table, asked_count, 0, sizeof(struct ll_stopped_thread))) {
         return false;
     }
+    // One list for both loops: a thread that was given up may still come.
+    const struct ll_arrival* arrivals = atomic_load(&ll_stop_arrivals);
     world->threads = stopped_table.start;
     world->count = 0;
-    for (const struct ll_arrival* at = atomic_load(&ll_stop_arrivals); at != NULL;
-         at = at->next) {
+    for (const struct ll_arrival* at = arrivals; at != NULL; at = at->next) {
         world->threads[world->count++] = at->thread;
     }
     for (size_t i = 0; i < asked_count; i++) {
         const struct asked* asked = &asked_threads()[i];
-        if (!asked->gone && !has_arrived(asked->tid)) {
+        if (!asked->gone && !is_among(arrivals, asked->tid)) {
             world->threads[world->count++] = thread_not_stopped(asked->tid);
         }
     }
     return true;
 }
 
-bool ll_world_stop(struct ll_world* world) {
-    int self = (int)ll_syscall(SYS_gettid);
-    size_t known;
+// Asks all threads listed now; false when the list could not be read.
+static bool ask_all(int self) {
+    refused_in_pass = false;
+    bool listed = ll_tasks_visit(ask_task, &self);
+    settle();
+    if (refused_in_pass) {
+        struct timespec pause = {0, 1000000};
+        ll_syscall(SYS_nanosleep, &pause, NULL);
+    }
+    return listed && asked_complete;
+}
+
+static void close_world(void) {
     stops = stops == UINT32_MAX ? 1 : stops + 1;
     asked_count = 0;
     asked_complete = true;
+    refusals = 0;
     atomic_store(&ll_stop_arrivals, NULL);
     atomic_store(&ll_stop_arrived, 0);
     atomic_store(&ll_stop_closed, stops);
+}
+
+bool ll_world_stop(struct ll_world* world) {
+    int self = (int)ll_syscall(SYS_gettid);
+    size_t known;
+    bool listed;
+    close_world();
     // A thread may be born while others are asked; its parent is stopped after that, so
     // a pass that finds nothing new is the last.
     do {
         known = asked_count;
-        if (!ll_tasks_visit(ask_task, &self)) {
-            asked_complete = false;
-        }
-        settle();
-    } while (asked_complete && asked_count > known);
-    if (!asked_complete || !collect(world)) {
+        listed = ask_all(self);
+    } while (listed && (asked_count > known || refused_in_pass));
+    if (!listed || !collect(world)) {
         ll_world_resume(world);
         return false;
     }

@@ -1,17 +1,22 @@
 #include "process/copy.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
+#include "os/proc.h"
 #include "os/syscall.h"
 #include "record/recording.h"
 
-// A copy that takes longer hangs, and is ended by the alarm.
-enum { COPIES_MAX = 64, PATIENCE_S = 600 };
+// At most so many at a time, since each takes a processor and the pages that the
+// program changes meanwhile. One that takes longer than our patience hangs, and is
+// ended by the alarm.
+enum { COPIES_MAX = 8, PATIENCE_S = 600 };
 
 static int copies[COPIES_MAX]; // pids of copies not yet reaped, 0 for none
 
@@ -24,17 +29,26 @@ static int* free_place(void) {
     return NULL;
 }
 
-// A peer must see the end of a pipe or connection when the program closes it.
-static void close_descriptors(void) {
-    int kept = ll_recording_kept_descriptor();
-    if (kept < 0) {
-        ll_syscall(SYS_close_range, 0, UINT_MAX, 0);
+// Kernels before 5.9 have no close_range.
+static void close_range_of(long first, long last) {
+    enum { HIGHEST_TRIED = 65535 };
+    if (first > last || ll_syscall(SYS_close_range, first, last, 0) != -ENOSYS) {
         return;
     }
-    if (kept > 0) {
-        ll_syscall(SYS_close_range, 0, kept - 1, 0);
+    for (long file = first; file <= last && file <= HIGHEST_TRIED; file++) {
+        ll_syscall(SYS_close, file);
     }
-    ll_syscall(SYS_close_range, kept + 1, UINT_MAX, 0);
+}
+
+// A peer must see the end of a pipe or connection when the program closes it.
+static void close_descriptors(void) {
+    long recording = ll_recording_kept_descriptor();
+    long proc = ll_proc_kept_descriptor();
+    long lower = recording < proc ? recording : proc;
+    long higher = recording < proc ? proc : recording;
+    close_range_of(0, lower - 1);
+    close_range_of(lower + 1, higher - 1);
+    close_range_of(higher + 1, UINT_MAX);
 }
 
 // The only signal a copy reacts to, since all others are blocked.
@@ -52,8 +66,15 @@ static void set_alarm(void) {
     ll_syscall(SYS_setitimer, ITIMER_REAL, &timer, NULL);
 }
 
+// A copy that fails must not leave a core file beside the program.
+static void forbid_core(void) {
+    struct rlimit none = {0, 0};
+    ll_syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, NULL);
+}
+
 static void become_copy(void) {
     close_descriptors();
+    forbid_core();
     set_alarm();
     ll_recording_copy();
 }

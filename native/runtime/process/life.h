@@ -34,6 +34,7 @@ bool ll_look_start(void);
 
 // Under the look lock: records kept in the current chunk.
 void ll_life_record_start(void);
+void ll_life_record_pending(void); // the start and others that waited for a reason
 void ll_life_record_not_seen(uint32_t reason, uint32_t detail, const char* sentence);
 
 uint64_t ll_clock_ns(int clock);

@@ -101,13 +101,23 @@ uint64_t ll_process_look(const struct ll_occasion* occasion) {
     }
     uint64_t mask = ll_look_lock();
     if (!ll_life.ended) {
-        if (!ll_life.start_recorded) {
-            ll_life_record_start();
-        }
+        ll_life_record_pending();
         run_on_look_stack(look, &looking);
     }
     ll_look_unlock(mask);
     return looking.lost_blocks;
+}
+
+void ll_process_leave(const struct ll_occasion* occasion, const char* sentence) {
+    ll_process_look(occasion);
+    uint64_t mask = ll_look_lock();
+    if (ll_life.watched && !ll_life.ended) {
+        ll_life_record_not_seen(LL_NOT_SEEN_sandbox, 0, sentence);
+        record_end(occasion);
+        ll_recording_flush();
+        ll_life.watched = false;
+    }
+    ll_look_unlock(mask);
 }
 
 // Makes the copy with the world stopped, so that it holds one moment of all threads.
@@ -133,9 +143,7 @@ void ll_process_snapshot(const struct ll_occasion* occasion) {
         return;
     }
     if (!ll_life.ended) {
-        if (!ll_life.start_recorded) {
-            ll_life_record_start();
-        }
+        ll_life_record_pending();
         ll_recording_flush();
         ll_copy_reap();
         run_on_look_stack(look_in_copy, &looking);

@@ -6,6 +6,7 @@
 #include "format/records.h"
 #include "process/life.h"
 #include "process/process.h"
+#include "process/vfork.h"
 #include "record/recording.h"
 
 // Takes the look lock if this process is watched and not yet at its end.
@@ -18,9 +19,7 @@ static bool begin_note(uint64_t* mask) {
         ll_look_unlock(*mask);
         return false;
     }
-    if (!ll_life.start_recorded) {
-        ll_life_record_start();
-    }
+    ll_life_record_pending();
     return true;
 }
 
@@ -40,6 +39,13 @@ static void note_at_once(uint32_t tag, const void* fields, size_t length,
         ll_recording_flush();
         ll_look_unlock(mask);
     }
+}
+
+void ll_life_record_pending(void) {
+    if (!ll_life.start_recorded) {
+        ll_life_record_start();
+    }
+    ll_vfork_record_execs();
 }
 
 void ll_life_record_not_seen(uint32_t reason, uint32_t detail, const char* sentence) {
@@ -66,11 +72,24 @@ void ll_process_note_not_seen(uint32_t reason, uint32_t detail, const char* sent
     note(LL_RECORD_not_seen, &fields, sizeof fields, sentence);
 }
 
+// A child of vfork, or another copy that the runtime does not know as a process.
+static bool is_child_unknown(void) {
+    return ll_life.watched && !ll_process_is_watched();
+}
+
 void ll_process_note_exec(const char* path) {
+    if (is_child_unknown()) {
+        ll_vfork_note_exec(path);
+        return;
+    }
     note_at_once(LL_RECORD_exec, NULL, 0, path);
 }
 
 void ll_process_note_exec_failed(int error) {
+    if (is_child_unknown()) {
+        ll_vfork_withdraw_exec();
+        return;
+    }
     struct ll_record_exec_failed fields = {.error = (u32)error};
     note(LL_RECORD_exec_failed, &fields, sizeof fields, "");
 }

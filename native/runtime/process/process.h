@@ -47,6 +47,10 @@ struct ll_occasion ll_occasion_interrupted(uint32_t trigger, uint32_t status,
 // After a fatal signal the world stays stopped, since the process is about to die.
 uint64_t ll_process_look(const struct ll_occasion* occasion);
 
+// Looks for the last time although the process goes on, says why in the recording, and
+// watches it no more: from then on the runtime makes no system call for its own sake.
+void ll_process_leave(const struct ll_occasion* occasion, const char* sentence);
+
 // Answers a request for a snapshot: the look happens in a copy of the process, which
 // goes on meanwhile. Gives up when a look is under way.
 void ll_process_snapshot(const struct ll_occasion* occasion);
@@ -66,7 +70,8 @@ void ll_process_note_spawn(int child, const char* path);
 void ll_process_note_suppressions(const char* text);
 void ll_process_note_not_seen(uint32_t reason, uint32_t detail, const char* sentence);
 
-// Writes the exec down after the look for it; and that it failed.
+// Writes the exec down after the look for it; and that it failed. In a child of vfork:
+// leaves a note for the parent.
 void ll_process_note_exec(const char* path);
 void ll_process_note_exec_failed(int error);
 

@@ -54,7 +54,7 @@ enum operation {
 struct machine {
     struct ll_bytes bytes;
     const uint8_t* start;
-    const struct ll_stack_reader* reader;
+    struct ll_stack_reader* reader;
     const struct ll_unwind_state* state;
     unsigned depth;
     uint64_t stack[STACK_MAX];
@@ -287,7 +287,7 @@ static void run_one(struct machine* machine) {
 }
 
 bool ll_expression_value(const uint8_t* start, const uint8_t* end,
-                         const struct ll_stack_reader* reader,
+                         struct ll_stack_reader* reader,
                          const struct ll_unwind_state* state, uint64_t initial,
                          uint64_t* result) {
     struct machine machine = {

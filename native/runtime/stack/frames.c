@@ -16,15 +16,6 @@ void ll_frames_forget(void) {
 
 static const ll_rule FULL_RULE = LL_RULE_SPECIAL | LL_RULE_FULL << 2;
 
-bool ll_frame_keep(struct ll_walker* walker, const struct ll_frame* frame) {
-    if (LL_UNLIKELY(walker->frame_count == walker->capacity) &&
-        !ll_walker_grow(walker)) {
-        return false;
-    }
-    walker->frames[walker->frame_count++] = *frame;
-    return true;
-}
-
 void ll_frames_set_outermost(struct ll_walker* walker, enum ll_step last,
                              uint16_t reason) {
     walker->outermost = (struct ll_outermost){0};
@@ -33,6 +24,17 @@ void ll_frames_set_outermost(struct ll_walker* walker, enum ll_step last,
         walker->outermost.reason =
             last == LL_STEP_STOPPED ? reason : (uint16_t)LL_STOP_expression;
     }
+}
+
+// The loader's first code has no table: what lies at the very top of the stack was not
+// called by anyone.
+enum { TOP_BYTES = 64 };
+
+static bool is_start_of_program(const struct ll_walker* walker, enum ll_step step,
+                                uint16_t reason) {
+    uint64_t sp = walker->frames[walker->frame_count - 1].sp;
+    return step == LL_STEP_STOPPED && reason == LL_STOP_no_unwind_table &&
+           walker->bounds.high - sp <= TOP_BYTES;
 }
 
 static bool needs_other_registers(enum ll_step step, uint16_t reason) {
@@ -52,19 +54,20 @@ static LL_COLD uint32_t walk_out_of_handler(struct ll_walker* walker,
     walker->frames[walker->frame_count - 1].flags |= LL_NODE_signal;
     while (step == LL_STEP_CALLER) {
         frame.rule = frame.flags & LL_NODE_exact_pc ? FULL_RULE : ll_rule_at(frame.pc);
-        if (!ll_frame_keep(walker, &frame)) {
+        if (!ll_frame_keep(walker, frame)) {
             step = LL_STEP_STOPPED;
             reason = LL_STOP_depth;
             break;
         }
         if (!ll_bounds_contain(reader.bounds, frame.sp) &&
-            !ll_bounds_at(frame.sp, &reader.bounds)) {
+            !ll_bounds_at(&walker->other_stacks, frame.sp, &reader.bounds)) {
             step = LL_STEP_STOPPED;
             reason = LL_STOP_outside_stack;
             break;
         }
-        step = ll_frame_caller(&reader, &walker->frames[walker->frame_count - 1],
-                               &frame, &reason);
+        step =
+            ll_frame_caller(&walker->other_stacks, &reader,
+                            &walker->frames[walker->frame_count - 1], &frame, &reason);
         if (step == LL_STEP_CALLER && frame.flags & LL_NODE_exact_pc) {
             walker->frames[walker->frame_count - 1].flags |= LL_NODE_signal;
         }
@@ -76,12 +79,17 @@ static LL_COLD uint32_t walk_out_of_handler(struct ll_walker* walker,
     return ll_frames_node(walker);
 }
 
+// Levels are good for one stack; what is known of that may have grown.
 static bool is_on_known_stack(struct ll_walker* walker, uintptr_t sp) {
-    if (LL_LIKELY(ll_bounds_contain(walker->bounds, sp))) {
+    struct ll_stack_bounds before = walker->bounds;
+    if (LL_LIKELY(ll_bounds_contain(before, sp))) {
         return true;
     }
-    ll_walker_reset(walker);
-    return ll_bounds_at(sp, &walker->bounds);
+    bool known = ll_bounds_at(&walker->other_stacks, sp, &walker->bounds);
+    if (!known || !ll_bounds_contain(walker->bounds, before.low)) {
+        ll_walker_reset(walker);
+    }
+    return known;
 }
 
 // A walk to the end of the stack: its frames become the levels.
@@ -91,31 +99,36 @@ static uint32_t finish_at_end(struct ll_walker* walker) {
                : ll_frames_node(walker);
 }
 
-// The walk met a frame that is not plain, or the last one. True when it goes on.
+// The walk met a frame that is not plain, or the last one. True when it goes on with
+// `next`; otherwise `node` is the result.
 static LL_COLD bool step_specially(struct ll_walker* walker,
                                    const struct ll_caller* caller,
-                                   struct ll_frame* frame, uint32_t* node) {
+                                   struct ll_frame* next, uint32_t* node) {
     struct ll_stack_reader reader = {.bounds = walker->bounds,
                                      .wanted = LL_CAPTURE_REGISTERS};
     uint16_t reason = LL_STOP_none;
-    enum ll_step step = ll_frame_caller(
-        &reader, &walker->frames[walker->frame_count - 1], frame, &reason);
-    if (step == LL_STEP_CALLER && frame->flags == 0) {
+    enum ll_step step =
+        ll_frame_caller(&walker->other_stacks, &reader,
+                        &walker->frames[walker->frame_count - 1], next, &reason);
+    walker->bounds = reader.bounds;
+    if (step == LL_STEP_CALLER && next->flags == 0) {
         return true;
     }
     if (step == LL_STEP_CALLER) {
-        *node = walk_out_of_handler(walker, caller, *frame);
+        *node = walk_out_of_handler(walker, caller, *next);
     } else if (needs_other_registers(step, reason)) {
         *node = ll_frames_capture_fully(walker, caller);
     } else {
-        ll_frames_set_outermost(walker, step, reason);
+        bool is_start = is_start_of_program(walker, step, reason);
+        ll_frames_set_outermost(walker, is_start ? LL_STEP_END : step, reason);
         *node = finish_at_end(walker);
     }
     return false;
 }
 
 static LL_COLD uint32_t stop_at_once(struct ll_walker* walker,
-                                     const struct ll_frame* frame, uint16_t reason) {
+                                     const struct ll_caller* caller, uint16_t reason) {
+    struct ll_frame frame = {.sp = caller->sp, .pc = caller->pc, .rbp = caller->rbp};
     ll_frame_keep(walker, frame);
     ll_frames_set_outermost(walker, LL_STEP_STOPPED, reason);
     return finish_at_end(walker);
@@ -131,8 +144,10 @@ static uint32_t finish_at_join(struct ll_walker* walker,
         // There are no levels now, so the next walk goes to the end.
         return walk(walker, caller);
     }
+    walker->folded_recursion = false;
     uint32_t node = ll_level_node(walker, walker->at);
-    if (walker->dropped == 0) {
+    // A memo must not bring back the outer frames of another recursion.
+    if (walker->dropped == 0 && !walker->folded_recursion) {
         ll_memo_keep(walker, join, node);
     }
     return node;
@@ -140,23 +155,23 @@ static uint32_t finish_at_join(struct ll_walker* walker,
 
 static uint32_t walk(struct ll_walker* walker, const struct ll_caller* caller) {
     struct ll_frame frame = {.sp = caller->sp, .pc = caller->pc, .rbp = caller->rbp};
-    uint32_t node = ll_memo_node(walker, &frame);
-    if (node != 0) {
-        return node;
-    }
     walker->frame_count = 0;
     if (LL_UNLIKELY(!is_on_known_stack(walker, frame.sp))) {
-        return stop_at_once(walker, &frame, LL_STOP_outside_stack);
+        return stop_at_once(walker, caller, LL_STOP_outside_stack);
     }
-    while (!ll_levels_join(walker, &frame)) {
+    while (!ll_levels_join(walker, frame.sp, frame.pc, frame.rbp)) {
         frame.rule = ll_rule_at(frame.pc);
-        if (LL_UNLIKELY(!ll_frame_keep(walker, &frame))) {
-            return stop_at_once(walker, &frame, LL_STOP_depth);
+        if (LL_UNLIKELY(!ll_frame_keep(walker, frame))) {
+            return stop_at_once(walker, caller, LL_STOP_depth);
         }
         if (LL_UNLIKELY(!ll_frame_plain_caller(walker->bounds, &frame) ||
-                        frame.pc == 0) &&
-            !step_specially(walker, caller, &frame, &node)) {
-            return node;
+                        frame.pc == 0)) {
+            struct ll_frame next;
+            uint32_t node;
+            if (!step_specially(walker, caller, &next, &node)) {
+                return node;
+            }
+            frame = next;
         }
     }
     return finish_at_join(walker, caller);
@@ -173,5 +188,6 @@ uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* cal
         LL_LIKELY(level->node != 0) && LL_LIKELY(ll_level_holds(walker, walker->at))) {
         return level->node;
     }
-    return walk(walker, caller);
+    uint32_t node = ll_memo_node(walker, caller);
+    return LL_LIKELY(node != 0) ? node : walk(walker, caller);
 }

@@ -19,7 +19,14 @@ uint32_t ll_frames_capture_fully(struct ll_walker* walker,
                                  const struct ll_caller* caller);
 
 // Adds to the frames of the current walk. False when there is no room.
-bool ll_frame_keep(struct ll_walker* walker, const struct ll_frame* frame);
+LL_INLINE bool ll_frame_keep(struct ll_walker* walker, struct ll_frame frame) {
+    if (LL_UNLIKELY(walker->frame_count == walker->capacity) &&
+        !ll_walker_grow(walker)) {
+        return false;
+    }
+    walker->frames[walker->frame_count++] = frame;
+    return true;
+}
 
 // Notes how the walk ended.
 void ll_frames_set_outermost(struct ll_walker* walker, enum ll_step last,

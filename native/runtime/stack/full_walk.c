@@ -25,12 +25,13 @@ registers_here(struct ll_unwind_state* state) {
 }
 
 // Leaves our own frames, so that `state` is the caller's.
-static bool leave_runtime(const struct ll_stack_reader* reader,
+static bool leave_runtime(struct ll_other_stacks* others,
+                          struct ll_stack_reader* reader,
                           const struct ll_caller* caller,
                           struct ll_unwind_state* state) {
     uint16_t reason;
     while (state->registers[LL_RSP] < caller->sp) {
-        if (ll_unwind_caller(reader, state, &reason) != LL_STEP_CALLER) {
+        if (ll_unwind_caller(others, reader, state, &reason) != LL_STEP_CALLER) {
             return false;
         }
     }
@@ -43,7 +44,7 @@ static void keep_state(struct ll_walker* walker, const struct ll_unwind_state* s
     struct ll_frame frame = {.sp = state->registers[LL_RSP],
                              .pc = state->registers[LL_CFI_RETURN_ADDRESS],
                              .flags = state->flags};
-    *kept = ll_frame_keep(walker, &frame);
+    *kept = ll_frame_keep(walker, frame);
 }
 
 static enum ll_step collect(struct ll_walker* walker, struct ll_stack_reader* reader,
@@ -58,11 +59,11 @@ static enum ll_step collect(struct ll_walker* walker, struct ll_stack_reader* re
         }
         uintptr_t sp = state->registers[LL_RSP];
         if (!ll_bounds_contain(reader->bounds, sp) &&
-            !ll_bounds_at(sp, &reader->bounds)) {
+            !ll_bounds_at(&walker->other_stacks, sp, &reader->bounds)) {
             *reason = LL_STOP_outside_stack;
             return LL_STEP_STOPPED;
         }
-        step = ll_unwind_caller(reader, state, reason);
+        step = ll_unwind_caller(&walker->other_stacks, reader, state, reason);
         if (step == LL_STEP_CALLER && state->flags & LL_NODE_exact_pc) {
             walker->frames[walker->frame_count - 1].flags |= LL_NODE_signal;
         }
@@ -77,7 +78,7 @@ LL_COLD uint32_t ll_frames_capture_fully(struct ll_walker* walker,
     struct ll_stack_reader reader = {.bounds = walker->bounds,
                                      .wanted = LL_ALL_REGISTERS};
     uint16_t reason = LL_STOP_expression;
-    if (!leave_runtime(&reader, caller, &state)) {
+    if (!leave_runtime(&walker->other_stacks, &reader, caller, &state)) {
         unsigned flags = LL_NODE_stopped;
         return ll_trie_child(0, ll_node_key_of(caller->pc, flags, reason));
     }

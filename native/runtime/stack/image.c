@@ -4,8 +4,11 @@
 
 #include <dlfcn.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/attributes.h"
+#include "os/memory.h"
+#include "stack/bounds.h"
 #include "stack/image_maps.h"
 
 #ifdef DLFO_EH_SEGMENT_TYPE
@@ -38,16 +41,34 @@ bool ll_image_at(uintptr_t address, struct ll_image* image) {
 
 #endif
 
-unsigned ll_image_segments(const struct ll_image* image, const ElfW(Phdr) * *segments) {
-    const ElfW(Ehdr)* header = (const ElfW(Ehdr)*)image->start;
-    uintptr_t size_bytes = image->end - image->start;
-    if (size_bytes < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+static unsigned segments_at(uintptr_t address, const ElfW(Phdr) * *segments) {
+    const ElfW(Ehdr)* header = (const ElfW(Ehdr)*)address;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
         header->e_phentsize != sizeof **segments ||
-        header->e_phoff > size_bytes - sizeof *header) {
+        header->e_phoff > LL_PAGE_SIZE - sizeof **segments) {
         return 0;
     }
-    *segments = (const ElfW(Phdr)*)(image->start + header->e_phoff);
+    *segments = (const ElfW(Phdr)*)(address + header->e_phoff);
     return header->e_phnum;
+}
+
+// An image with holes: the kernel knows the program's, and libraries are linked to
+// begin at address 0, so that their header is where the bias says.
+static unsigned segments_elsewhere(const struct ll_image* image,
+                                   const ElfW(Phdr) * *segments) {
+    if (image->name[0] == '\0') {
+        *segments = (const ElfW(Phdr)*)getauxval(AT_PHDR);
+        return *segments == NULL ? 0 : (unsigned)getauxval(AT_PHNUM);
+    }
+    if (image->bias % LL_PAGE_SIZE != 0 || !ll_address_is_readable(image->bias)) {
+        return 0;
+    }
+    return segments_at(image->bias, segments);
+}
+
+unsigned ll_image_segments(const struct ll_image* image, const ElfW(Phdr) * *segments) {
+    unsigned count = segments_at(image->start, segments);
+    return count != 0 ? count : segments_elsewhere(image, segments);
 }
 
 uintptr_t ll_image_readable_until(const struct ll_image* image, uintptr_t address) {

@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 struct ll_image {
-    uintptr_t start; // first mapped address; the ELF header lies here
+    // Where its code lies. The whole image if that is mapped without holes, and then
+    // the ELF header is at the start.
+    uintptr_t start;
     uintptr_t end;
     uintptr_t bias;           // address minus link-time address
     const char* name;         // as the loader calls it, "" for the program itself

@@ -111,3 +111,7 @@ bool ll_image_from_maps(uintptr_t address, struct ll_image* image) {
 void ll_image_maps_forget(void) {
     atomic_store(&known.count, 0);
 }
+
+void ll_image_maps_fork_child(void) {
+    atomic_flag_clear(&known.writing);
+}

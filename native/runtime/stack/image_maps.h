@@ -7,3 +7,6 @@ bool ll_image_from_maps(uintptr_t address, struct ll_image* image);
 
 // Images were unloaded.
 void ll_image_maps_forget(void);
+
+// The forking thread was the only one to survive.
+void ll_image_maps_fork_child(void);

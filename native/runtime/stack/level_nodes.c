@@ -32,11 +32,51 @@ static uint32_t folded_child(uint32_t parent) {
                        : ll_trie_child(parent, ll_node_key_of(0, LL_NODE_folded, 0));
 }
 
-static uint32_t child_of_level(const struct ll_walker* walker, uint32_t parent,
+// A recursion that branches has as many stacks as it has calls: a tree of a million
+// leaves would make a million. When the trie has become large, further levels of a
+// recursion share the node of one: of each call only so many are told apart.
+enum { LARGE = 1 << 16, LARGER = 1 << 18, LARGEST = 1 << 20, SEARCHED_LEVELS = 256 };
+
+static uint32_t recursion_kept(uint32_t nodes) {
+    return nodes >= LARGEST ? 1 : nodes >= LARGER ? 2 : 4;
+}
+
+// The innermost one of the calls at `pc` that are told apart; `index` if there are not
+// more of them.
+static uint32_t recursion_anchor(const struct ll_walker* walker, uint32_t index) {
+    uint32_t kept = recursion_kept(ll_node_count());
+    uint32_t limit = index < SEARCHED_LEVELS ? index : SEARCHED_LEVELS;
+    for (uint32_t i = 1; i < limit && walker->dropped == 0; i++) {
+        if (walker->levels[i].pc == walker->levels[index].pc && --kept == 0) {
+            return i;
+        }
+    }
+    return index;
+}
+
+static LL_COLD uint32_t child_in_large_trie(struct ll_walker* walker, uint32_t parent,
+                                            uint32_t index) {
+    ll_node_key key = ll_node_key_of(walker->levels[index].pc, 0, 0);
+    uint32_t known = ll_trie_find(parent, key);
+    uint32_t anchor = known != 0 ? index : recursion_anchor(walker, index);
+    if (anchor == index) {
+        return known != 0 ? known : ll_trie_child(parent, key);
+    }
+    walker->folded_recursion = true;
+    uint32_t fold = folded_child(ll_level_node(walker, anchor));
+    return fold == 0 ? 0 : ll_trie_child(fold, key);
+}
+
+static uint32_t child_of_level(struct ll_walker* walker, uint32_t parent,
                                uint32_t index) {
     uintptr_t pc = walker->levels[index].pc;
+    if (index > 0 && parent == 0) {
+        return 0;
+    }
     if (index > 0) {
-        return parent == 0 ? 0 : ll_trie_child(parent, ll_node_key_of(pc, 0, 0));
+        return LL_LIKELY(ll_node_count() < LARGE)
+                   ? ll_trie_child(parent, ll_node_key_of(pc, 0, 0))
+                   : child_in_large_trie(walker, parent, index);
     }
     if (is_too_deep(walker)) {
         return ll_trie_child(too_deep_node(), ll_node_key_of(pc, 0, 0));

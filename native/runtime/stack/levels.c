@@ -1,3 +1,4 @@
+// Checks levels against the stack, and makes new ones of the frames of a walk.
 #include "stack/levels.h"
 
 #include <string.h>
@@ -6,9 +7,6 @@
 #include "stack/fold.h"
 
 enum {
-    // Of a stack deeper than this, only so many of the inner levels and the outer ones
-    // are checked at each capture. What lies between is folded away and in no node.
-    CHECKED_LEVELS = 128,
     // Levels kept of a full walker, apart from the outer ones.
     LEVELS_AFTER_DROP = LL_LEVELS_MAX / 2,
     NEAR = 8,
@@ -35,6 +33,8 @@ static LL_COLD void forget_from_proof(struct ll_walker* walker, uint32_t index) 
 }
 
 static bool proofs_hold(struct ll_walker* walker, uint32_t start, uint32_t end) {
+// The time of a capture is mostly spent here.
+#pragma GCC unroll 8
     for (uint32_t i = end; i-- > start;) {
         const struct ll_proof* proof = &walker->proofs[i];
         if (LL_UNLIKELY(ll_stack_load(proof->address) != proof->value)) {
@@ -45,13 +45,15 @@ static bool proofs_hold(struct ll_walker* walker, uint32_t start, uint32_t end) 
     return true;
 }
 
+// Of a stack deeper than what is kept, only the levels that are kept are checked. What
+// lies between them is folded away and in no node.
 bool ll_level_holds(struct ll_walker* walker, uint32_t index) {
     const struct ll_level* levels = walker->levels;
     uint32_t end = levels[index].proofs_end;
-    if (LL_LIKELY(index <= CHECKED_LEVELS + ll_fold.outer)) {
+    if (LL_LIKELY(index <= ll_fold.depth + ll_fold.outer)) {
         return proofs_hold(walker, 0, end);
     }
-    return proofs_hold(walker, levels[index - CHECKED_LEVELS].proofs_end, end) &&
+    return proofs_hold(walker, levels[index - ll_fold.depth].proofs_end, end) &&
            proofs_hold(walker, 0, levels[ll_fold.outer].proofs_end);
 }
 
@@ -99,13 +101,13 @@ static void forget_beyond_gap(struct ll_walker* walker) {
     }
 }
 
-bool ll_levels_join(struct ll_walker* walker, const struct ll_frame* frame) {
+bool ll_levels_join(struct ll_walker* walker, uint64_t sp, uint64_t pc, uint64_t rbp) {
     if (walker->count == 0) {
         return false;
     }
-    walker->at = find_level(walker, frame->sp);
+    walker->at = find_level(walker, sp);
     const struct ll_level* level = &walker->levels[walker->at];
-    if (!ll_level_is_frame(level, frame->sp, frame->pc, frame->rbp)) {
+    if (!ll_level_is_frame(level, sp, pc, rbp)) {
         return false;
     }
     if (LL_UNLIKELY(misses_frames(walker, walker->at))) {
@@ -125,11 +127,13 @@ static void add_proof(void* context, uintptr_t address, uint64_t value) {
 
 // Proves a step by the tables by doing it again.
 static void prove_full(struct ll_walker* walker, const struct ll_frame* frame) {
-    struct ll_stack_reader reader = {walker->bounds, LL_CAPTURE_REGISTERS, add_proof,
-                                     walker};
+    struct ll_stack_reader reader = {.bounds = walker->bounds,
+                                     .wanted = LL_CAPTURE_REGISTERS,
+                                     .seen = add_proof,
+                                     .context = walker};
     struct ll_frame caller;
     uint16_t reason;
-    ll_frame_caller(&reader, frame, &caller, &reason);
+    ll_frame_caller(&walker->other_stacks, &reader, frame, &caller, &reason);
 }
 
 // Adds what proves that the frame's caller is `outer`, NULL for the outermost frame.
@@ -232,7 +236,8 @@ bool ll_levels_add_frames(struct ll_walker* walker, enum ll_levels_base base) {
 }
 
 // A step by the tables, with what a capture knows of the registers.
-static enum ll_step special_caller(const struct ll_stack_reader* reader,
+static enum ll_step special_caller(struct ll_other_stacks* others,
+                                   struct ll_stack_reader* reader,
                                    const struct ll_frame* frame,
                                    struct ll_frame* caller, uint16_t* reason) {
     struct ll_unwind_state state = {.known = LL_CAPTURE_REGISTERS,
@@ -240,7 +245,7 @@ static enum ll_step special_caller(const struct ll_stack_reader* reader,
     state.registers[LL_RSP] = frame->sp;
     state.registers[LL_RBP] = frame->rbp;
     state.registers[LL_CFI_RETURN_ADDRESS] = frame->pc;
-    enum ll_step step = ll_unwind_caller(reader, &state, reason);
+    enum ll_step step = ll_unwind_caller(others, reader, &state, reason);
     *caller = (struct ll_frame){.sp = state.registers[LL_RSP],
                                 .pc = state.registers[LL_CFI_RETURN_ADDRESS],
                                 .rbp = state.registers[LL_RBP],
@@ -248,17 +253,22 @@ static enum ll_step special_caller(const struct ll_stack_reader* reader,
     return step;
 }
 
-LL_COLD enum ll_step ll_frame_caller(const struct ll_stack_reader* reader,
+LL_COLD enum ll_step ll_frame_caller(struct ll_other_stacks* others,
+                                     struct ll_stack_reader* reader,
                                      const struct ll_frame* frame,
                                      struct ll_frame* caller, uint16_t* reason) {
     ll_rule rule = frame->rule;
     if (ll_rule_kind(rule) == LL_RULE_SPECIAL) {
         return ll_rule_special(rule) == LL_RULE_END
                    ? LL_STEP_END
-                   : special_caller(reader, frame, caller, reason);
+                   : special_caller(others, reader, frame, caller, reason);
     }
     *caller = *frame;
-    if (!ll_frame_plain_caller(reader->bounds, caller)) {
+    uint64_t base = ll_rule_kind(rule) == LL_RULE_RSP ? frame->sp : frame->rbp;
+    uint64_t cfa = base + ll_rule_cfa_bytes(rule);
+    if (!ll_frame_plain_caller(reader->bounds, caller) &&
+        !(ll_bounds_widen(others, cfa - 8, &reader->bounds) &&
+          ll_frame_plain_caller(reader->bounds, caller))) {
         *reason = LL_STOP_outside_stack;
         return LL_STEP_STOPPED;
     }

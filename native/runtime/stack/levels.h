@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "stack/stack.h"
 #include "stack/unwind.h"
 #include "stack/walker.h"
 
@@ -18,10 +19,10 @@ LL_INLINE bool ll_level_is_frame(const struct ll_level* level, uint64_t sp, uint
 
 // Looks for the frame among the levels. True when it is one and holds; `walker->at` is
 // then its index.
-bool ll_levels_join(struct ll_walker* walker, const struct ll_frame* frame);
+bool ll_levels_join(struct ll_walker* walker, uint64_t sp, uint64_t pc, uint64_t rbp);
 
 // The node of a memo for this innermost frame; 0 if there is none that holds.
-uint32_t ll_memo_node(struct ll_walker* walker, const struct ll_frame* frame);
+uint32_t ll_memo_node(struct ll_walker* walker, const struct ll_caller* caller);
 
 // Remembers the levels inside of level `join`, whose innermost one has `node`.
 void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node);
@@ -38,7 +39,8 @@ uint32_t ll_level_node(struct ll_walker* walker, uint32_t index);
 uint32_t ll_frames_node(const struct ll_walker* walker);
 
 // The step outwards by a plain rule: the frequent case. False, and nothing changed, for
-// any other rule and when the caller would not lie on the stack.
+// any other rule and when the caller would not lie on the stack. Callers on the fast
+// path must not let the frame's address escape, so that it stays in registers.
 LL_INLINE bool ll_frame_plain_caller(struct ll_stack_bounds bounds,
                                      struct ll_frame* frame) {
     ll_rule rule = frame->rule;
@@ -65,6 +67,7 @@ LL_INLINE bool ll_frame_plain_caller(struct ll_stack_bounds bounds,
 
 // One step outwards by any rule. After a signal handler's frame the caller may lie on
 // another stack than the reader's.
-enum ll_step ll_frame_caller(const struct ll_stack_reader* reader,
+enum ll_step ll_frame_caller(struct ll_other_stacks* others,
+                             struct ll_stack_reader* reader,
                              const struct ll_frame* frame, struct ll_frame* caller,
                              uint16_t* reason);

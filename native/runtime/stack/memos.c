@@ -1,9 +1,9 @@
 // Memos of captures that left the levels as they are.
 #include "stack/levels.h"
 
-static struct ll_memo* memo_at(struct ll_walker* walker, uint64_t sp, uint64_t pc) {
-    uint64_t hash = (sp ^ pc << 20) * UINT64_C(0x9e3779b97f4a7c15);
-    return &walker->memos[hash >> 32 & (LL_MEMOS - 1)];
+static unsigned set_of(uint64_t sp, uint64_t pc) {
+    uint64_t hash = (sp ^ pc << 24) * UINT64_C(0x9e3779b97f4a7c15);
+    return (unsigned)(hash >> (64 - LL_MEMO_SET_BITS));
 }
 
 // Whether the levels are still what the memo joined.
@@ -14,21 +14,43 @@ static bool joins(const struct ll_walker* walker, const struct ll_memo* memo) {
            (!level->needs_rbp || level->rbp == memo->join_rbp);
 }
 
-uint32_t ll_memo_node(struct ll_walker* walker, const struct ll_frame* frame) {
-    const struct ll_memo* memo = memo_at(walker, frame->sp, frame->pc);
-    if (memo->sp != frame->sp || memo->pc != frame->pc ||
-        (memo->needs_rbp && memo->rbp != frame->rbp) || !joins(walker, memo)) {
-        return 0;
+static bool holds(struct ll_walker* walker, const struct ll_memo* memo) {
+    if (!joins(walker, memo)) {
+        return false;
     }
     for (uint32_t i = 0; i < memo->proof_count; i++) {
         if (ll_stack_load(memo->proofs[i].address) != memo->proofs[i].value) {
-            return 0;
+            return false;
         }
     }
-    return ll_level_holds(walker, memo->join) ? memo->node : 0;
+    return ll_level_holds(walker, memo->join);
+}
+
+uint32_t ll_memo_node(struct ll_walker* walker, const struct ll_caller* caller) {
+    if (walker->joined_walks < LL_WALKS_BEFORE_MEMOS) {
+        return 0;
+    }
+    struct ll_memo* ways = walker->memos[set_of(caller->sp, caller->pc)];
+    for (unsigned way = 0; way < LL_MEMO_WAYS; way++) {
+        const struct ll_memo* memo = &ways[way];
+        if (memo->sp == caller->sp && memo->pc == caller->pc &&
+            (!memo->needs_rbp || memo->rbp == caller->rbp) && holds(walker, memo)) {
+            return memo->node;
+        }
+    }
+    return 0;
+}
+
+static struct ll_memo* victim(struct ll_walker* walker, const struct ll_level* inner) {
+    unsigned set = set_of(inner->sp, inner->pc);
+    return &walker->memos[set][walker->memo_victims[set]++ % LL_MEMO_WAYS];
 }
 
 void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node) {
+    if (walker->joined_walks < LL_WALKS_BEFORE_MEMOS) {
+        walker->joined_walks++;
+        return;
+    }
     const struct ll_level* outer = &walker->levels[join];
     const struct ll_level* inner = &walker->levels[walker->at];
     uint32_t count = inner->proofs_end - outer->proofs_end;
@@ -36,7 +58,7 @@ void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node) {
     if (count > LL_MEMO_PROOFS || join_node == 0 || node == 0) {
         return;
     }
-    struct ll_memo* memo = memo_at(walker, inner->sp, inner->pc);
+    struct ll_memo* memo = victim(walker, inner);
     memo->sp = inner->sp;
     memo->pc = inner->pc;
     memo->rbp = inner->rbp;

@@ -1,3 +1,5 @@
+// The registry of modules. Adding is rare and under a flag that nobody waits for inside
+// malloc; reading takes no lock.
 #include "stack/modules.h"
 
 #include <fcntl.h>
@@ -20,6 +22,7 @@ enum {
     BUILD_ID_MAX = 32,
     PATH_MAX_BYTES = 4096,
     TEXT_CHUNK = 64 << 10,
+    PATIENCE = 10000,
 };
 
 struct module {
@@ -197,21 +200,35 @@ static void note(const struct ll_image* image) {
     add(image);
 }
 
-void ll_module_note(uintptr_t address) {
+bool ll_module_note(uintptr_t address) {
     struct ll_image image;
     if (registry.entries == NULL || !ll_image_at(address, &image)) {
-        return;
+        return true;
     }
-    if (!atomic_flag_test_and_set(&registry.writing)) {
-        note(&image);
-        atomic_flag_clear(&registry.writing);
+    if (atomic_flag_test_and_set(&registry.writing)) {
+        return false;
     }
+    note(&image);
+    atomic_flag_clear(&registry.writing);
+    return true;
+}
+
+// Others hold the flag for microseconds. Not for ever: a signal handler that calls
+// dlclose may have interrupted the very thread that holds it.
+static bool wait_for_registry(void) {
+    for (unsigned i = 0; i < PATIENCE; i++) {
+        if (!atomic_flag_test_and_set(&registry.writing)) {
+            return true;
+        }
+        ll_syscall(SYS_sched_yield);
+    }
+    return false;
 }
 
 bool ll_modules_drop_unloaded(void) {
     bool any = false;
     ll_image_maps_forget();
-    if (registry.entries == NULL || atomic_flag_test_and_set(&registry.writing)) {
+    if (registry.entries == NULL || !wait_for_registry()) {
         return false;
     }
     uint32_t count = atomic_load(&registry.count);
@@ -230,6 +247,7 @@ bool ll_modules_drop_unloaded(void) {
 
 void ll_modules_fork_child(void) {
     atomic_flag_clear(&registry.writing);
+    ll_image_maps_fork_child();
 }
 
 uint32_t ll_module_at(uintptr_t address) {

@@ -6,9 +6,9 @@
 
 bool ll_modules_start(void);
 
-// Code at `address` was met for the first time: registers its module. Takes no lock; a
-// thread that finds another one registering leaves it for the next time.
-void ll_module_note(uintptr_t address);
+// Code at `address` was met for the first time: registers its module. Waits for nobody:
+// false when another thread is registering, and the caller has to come again.
+bool ll_module_note(uintptr_t address);
 
 // Registered modules that are no longer loaded are marked so, and their nodes retired.
 // True when there were any.

@@ -1,3 +1,4 @@
+// Turns rows into rules, and keeps the table as large as the program needs it.
 #include "stack/rules.h"
 
 #include <stddef.h>
@@ -32,18 +33,32 @@ bool ll_rules_start(void) {
             none != NULL);
 }
 
-// A table that misses as often as it has entries is too small. The old one stays
-// mapped, since other threads may be reading it; all of them together are smaller than
-// the last.
+// The place of a word in a table tells the hash bits that the word does not hold.
+static void copy_words(const struct ll_rule_table* from, struct ll_rule_table* to) {
+    for (uint32_t i = 0; i < from->size; i++) {
+        uint64_t word = atomic_load_explicit(&from->words[i], memory_order_relaxed);
+        uint64_t low = (UINT64_C(1) << from->shift) - 1;
+        uint64_t hash = (uint64_t)i << from->shift | (word >> LL_RULE_BITS & low);
+        if (word != 0) {
+            atomic_store_explicit(&to->words[hash >> to->shift], word,
+                                  memory_order_relaxed);
+        }
+    }
+}
+
+// A table that missed for half of its entries is too small. The old one stays mapped,
+// since other threads may be reading it; all of them together are smaller than the
+// last.
 static void grow_if_small(struct ll_rule_table* table) {
     uint32_t misses =
         atomic_fetch_add_explicit(&table->misses, 1, memory_order_relaxed);
     unsigned bits = LL_RULE_HASH_BITS - table->shift;
-    if (misses != table->size || bits >= TABLE_MAX_BITS) {
+    if (misses != table->size / 2 || bits >= TABLE_MAX_BITS) {
         return;
     }
     struct ll_rule_table* larger = make_table(bits + 1);
     if (larger != NULL) {
+        copy_words(table, larger);
         atomic_store_explicit(&ll_rule_table, larger, memory_order_release);
     }
 }
@@ -90,20 +105,13 @@ static void remember(struct ll_rule_table* table, uintptr_t pc, ll_rule rule) {
 LL_COLD ll_rule ll_rule_from_tables(uintptr_t pc) {
     struct ll_rule_table* table = atomic_load(&ll_rule_table);
     struct ll_cfi_row row;
-    ll_module_note(pc - 1);
-    switch (ll_cfi_find(pc - 1, &row)) {
-    case LL_CFI_FOUND:
-        break;
-    case LL_CFI_NO_ROW:
-        row = (struct ll_cfi_row){0};
-        remember(table, pc, special(LL_RULE_NO_TABLE));
-        return special(LL_RULE_NO_TABLE);
-    default:
-        // Not remembered: an image may be loaded there later.
-        return special(LL_RULE_NO_TABLE);
-    }
-    ll_rule rule = rule_from_row(&row);
-    if (pc >> LL_RULE_HASH_BITS == 0) {
+    enum ll_cfi_found found = ll_cfi_find(pc - 1, &row);
+    ll_rule rule =
+        found == LL_CFI_FOUND ? rule_from_row(&row) : special(LL_RULE_NO_TABLE);
+    // Where there is no image, one may be loaded later. And a rule that is remembered
+    // keeps its code's module from being registered.
+    if (found != LL_CFI_NO_IMAGE && pc >> LL_RULE_HASH_BITS == 0 &&
+        ll_module_note(pc - 1)) {
         remember(table, pc, rule);
         grow_if_small(table);
     }

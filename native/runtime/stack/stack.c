@@ -1,3 +1,4 @@
+// The face of the component: start, captures, the life of threads and modules.
 #include "stack/stack.h"
 
 #include "format/records.h"
@@ -32,7 +33,8 @@ static LL_COLD uint32_t capture_with_borrowed(const struct ll_caller* caller) {
     return node;
 }
 
-uint32_t ll_stack_capture(struct ll_caller caller) {
+uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+    struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
     struct ll_walker* walker = ll_own_walker;
     if (LL_UNLIKELY(walker == NULL)) {
         return capture_with_borrowed(&caller);
@@ -81,17 +83,21 @@ static void state_from_registers(const struct ll_registers* registers,
 bool ll_unwind_step(struct ll_registers* registers, uintptr_t* cfa) {
     // Of the stack that is being looked at; looks are one at a time.
     static struct ll_stack_reader reader = {.wanted = LL_ALL_REGISTERS};
+    static struct ll_other_stacks others;
     struct ll_unwind_state state;
     state_from_registers(registers, &state);
     bool is_first = *cfa == 0;
     state.flags = is_first ? (uint32_t)LL_NODE_exact_pc : 0;
     uintptr_t sp = registers->general[LL_RSP];
+    if (is_first) {
+        others = (struct ll_other_stacks){0};
+    }
     if ((is_first || !ll_bounds_contain(reader.bounds, sp)) &&
-        !ll_bounds_of_mapping(sp, &reader.bounds)) {
+        !ll_bounds_of_other(&others, sp, &reader.bounds)) {
         return false;
     }
     uint16_t reason;
-    if (ll_unwind_caller(&reader, &state, &reason) != LL_STEP_CALLER) {
+    if (ll_unwind_caller(&others, &reader, &state, &reason) != LL_STEP_CALLER) {
         return false;
     }
     for (unsigned i = 0; i < LL_CFI_RETURN_ADDRESS; i++) {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "os/world.h"
 
 // Where a walk starts: the caller of one of our entry functions.
@@ -30,10 +31,16 @@ bool ll_stack_start(unsigned depth);
 // The node of the current thread's stack. About 10 ns for a shallow stack; takes no
 // lock and allocates nothing from the heap. Safe in signal handlers: a handler that
 // interrupts a walk walks without the thread's cache.
-uint32_t ll_stack_capture(struct ll_caller caller);
+uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp);
+
+// In registers: a struct of this size would go through memory, by loads that are wider
+// than the stores just before them.
+LL_INLINE uint32_t ll_stack_capture(struct ll_caller caller) {
+    return ll_stack_capture_from(caller.pc, caller.sp, caller.rbp);
+}
 
 // Thread and process life. ll_stack_thread_start tells a new thread where its stack
-// lies; without it the thread's first capture reads the list of mappings.
+// lies; without it captures have to find out.
 void ll_stack_thread_start(uintptr_t start, uintptr_t end);
 void ll_stack_thread_exit(void);
 void ll_stack_fork_child(void);

@@ -39,7 +39,7 @@ static struct {
 enum {
     CAPACITY_MAX = 1 << 26,
     CAPACITY_MIN = 1 << 12,
-    COMMIT_NODES = 1 << 14,
+    COMMIT_NODES = 1 << 12,
     // Of the address space that a limit allows, the trie takes one part in so many.
     SHARE_OF_LIMIT = 64,
     BYTES_PER_NODE = sizeof(struct node) + sizeof(uint32_t),
@@ -144,6 +144,22 @@ uint32_t ll_trie_child(uint32_t parent, ll_node_key key) {
         link = &node->links[hash >> (64 - LINK_BITS)];
         hash = hash << LINK_BITS | hash >> (64 - LINK_BITS);
     }
+}
+
+uint32_t ll_trie_find(uint32_t parent, ll_node_key key) {
+    uint32_t id =
+        atomic_load_explicit(&trie.nodes[parent].children, memory_order_acquire);
+    uint64_t hash = hash_of(key);
+    while (id != 0) {
+        struct node* node = &trie.nodes[id];
+        if (atomic_load_explicit(&node->key, memory_order_relaxed) == key) {
+            break;
+        }
+        id = atomic_load_explicit(&node->links[hash >> (64 - LINK_BITS)],
+                                  memory_order_acquire);
+        hash = hash << LINK_BITS | hash >> (64 - LINK_BITS);
+    }
+    return id;
 }
 
 // An address inside the frame's code: a call that never returns may be the last

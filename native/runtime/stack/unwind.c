@@ -1,3 +1,4 @@
+// Applies a row: the CFA first, then each register of the caller.
 #include "stack/unwind.h"
 
 #include <string.h>
@@ -5,10 +6,10 @@
 #include "format/records.h"
 #include "stack/stack.h"
 
-bool ll_stack_read(const struct ll_stack_reader* reader, uintptr_t address,
-                   uint64_t* value) {
+bool ll_stack_read(struct ll_stack_reader* reader, uintptr_t address, uint64_t* value) {
     if (address % sizeof *value != 0 || !ll_bounds_contain(reader->bounds, address) ||
         reader->bounds.high - address < sizeof *value) {
+        reader->beyond = address >= reader->bounds.high ? address : 0;
         return false;
     }
     *value = ll_stack_load(address);
@@ -31,7 +32,7 @@ static enum ll_step stop(uint16_t* reason, uint16_t why) {
 }
 
 static enum ll_step find_cfa(const struct ll_cfi_row* row,
-                             const struct ll_stack_reader* reader,
+                             struct ll_stack_reader* reader,
                              const struct ll_unwind_state* state, uint64_t* cfa,
                              uint16_t* reason) {
     if (row->cfa.kind == LL_CFI_REGISTER) {
@@ -48,7 +49,7 @@ static enum ll_step find_cfa(const struct ll_cfi_row* row,
 
 // The caller's value of one register. False when it is not to be had.
 static bool find_register(const struct ll_cfi_row* row, unsigned reg, uint64_t cfa,
-                          const struct ll_stack_reader* reader,
+                          struct ll_stack_reader* reader,
                           const struct ll_unwind_state* state, uint64_t* value) {
     const struct ll_cfi_rule* rule = &row->registers[reg];
     const uint8_t* expression = row->base + rule->value;
@@ -77,7 +78,7 @@ static bool find_register(const struct ll_cfi_row* row, unsigned reg, uint64_t c
 }
 
 enum ll_step ll_unwind_apply(const struct ll_cfi_row* row,
-                             const struct ll_stack_reader* reader,
+                             struct ll_stack_reader* reader,
                              struct ll_unwind_state* state, uint16_t* reason) {
     if (row->registers[LL_CFI_RETURN_ADDRESS].kind == LL_CFI_UNDEFINED) {
         return LL_STEP_END;
@@ -105,7 +106,8 @@ enum ll_step ll_unwind_apply(const struct ll_cfi_row* row,
     return caller.registers[LL_CFI_RETURN_ADDRESS] == 0 ? LL_STEP_END : LL_STEP_CALLER;
 }
 
-enum ll_step ll_unwind_caller(const struct ll_stack_reader* reader,
+enum ll_step ll_unwind_caller(struct ll_other_stacks* others,
+                              struct ll_stack_reader* reader,
                               struct ll_unwind_state* state, uint16_t* reason) {
     uintptr_t pc = state->registers[LL_CFI_RETURN_ADDRESS];
     bool is_exact = state->flags & LL_NODE_exact_pc;
@@ -113,8 +115,11 @@ enum ll_step ll_unwind_caller(const struct ll_stack_reader* reader,
     if (ll_cfi_find(is_exact ? pc : pc - 1, &row) != LL_CFI_FOUND) {
         return stop(reason, LL_STOP_no_unwind_table);
     }
-    if (row.signal_frame) {
-        state->flags |= LL_NODE_signal;
-    }
-    return ll_unwind_apply(&row, reader, state, reason);
+    enum ll_step step;
+    do {
+        reader->beyond = 0;
+        step = ll_unwind_apply(&row, reader, state, reason);
+    } while (step == LL_STEP_STOPPED && reader->beyond != 0 &&
+             ll_bounds_widen(others, reader->beyond, &reader->bounds));
+    return step;
 }

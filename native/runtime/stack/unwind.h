@@ -21,6 +21,7 @@ struct ll_stack_reader {
     uint32_t wanted; // bit per register that is to be found for the caller
     void (*seen)(void* context, uintptr_t address, uint64_t value);
     void* context;
+    uintptr_t beyond; // what it would have read above the bounds; 0 if nothing
 };
 
 enum {
@@ -29,22 +30,23 @@ enum {
     LL_CAPTURE_REGISTERS = 1 << LL_RSP | 1 << LL_RBP | 1 << LL_CFI_RETURN_ADDRESS,
 };
 
-bool ll_stack_read(const struct ll_stack_reader* reader, uintptr_t address,
-                   uint64_t* value);
+bool ll_stack_read(struct ll_stack_reader* reader, uintptr_t address, uint64_t* value);
 
 // Moves `state` to the caller. `reason` says why not, with LL_STEP_STOPPED.
 enum ll_step ll_unwind_apply(const struct ll_cfi_row* row,
-                             const struct ll_stack_reader* reader,
+                             struct ll_stack_reader* reader,
                              struct ll_unwind_state* state, uint16_t* reason);
 
-// Finds the row for the state's code address and applies it.
-enum ll_step ll_unwind_caller(const struct ll_stack_reader* reader,
+// Finds the row for the state's code address and applies it. Widens the reader's bounds
+// where the stack is one of `others` and goes on.
+enum ll_step ll_unwind_caller(struct ll_other_stacks* others,
+                              struct ll_stack_reader* reader,
                               struct ll_unwind_state* state, uint16_t* reason);
 
 // A DWARF expression at `start`, its length in front. `initial` is on its stack first.
 // False when it uses what we do not know.
 bool ll_expression_value(const uint8_t* start, const uint8_t* end,
-                         const struct ll_stack_reader* reader,
+                         struct ll_stack_reader* reader,
                          const struct ll_unwind_state* state, uint64_t initial,
                          uint64_t* result);
 

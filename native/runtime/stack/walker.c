@@ -1,3 +1,4 @@
+// Walkers lie in memory of their own, which threads hand on to each other.
 #include "stack/walker.h"
 
 #include <stdatomic.h>
@@ -5,8 +6,9 @@
 
 #include "os/memory.h"
 
-// With this room the tables take three pages, and most stacks fit.
-enum { CAPACITY_MIN = 128, SPARE_MAX = 64 };
+// With this room the walker and its tables take one page, which is all that a thread
+// with a shallow stack ever touches; memos lie behind it.
+enum { CAPACITY_MIN = 32, SPARE_MAX = 64 };
 
 LL_THREAD_LOCAL struct ll_walker* ll_own_walker;
 
@@ -39,19 +41,28 @@ void ll_walker_reset(struct ll_walker* walker) {
 void ll_walker_clear(struct ll_walker* walker) {
     ll_walker_reset(walker);
     walker->bounds = (struct ll_stack_bounds){0};
-    for (unsigned i = 0; i < LL_MEMOS; i++) {
-        walker->memos[i].sp = 0;
+    walker->other_stacks = (struct ll_other_stacks){0};
+    if (walker->joined_walks < LL_WALKS_BEFORE_MEMOS) {
+        return;
+    }
+    for (unsigned i = 0; i < 1U << LL_MEMO_SET_BITS; i++) {
+        for (unsigned way = 0; way < LL_MEMO_WAYS; way++) {
+            walker->memos[i][way].sp = 0;
+        }
     }
 }
 
+static size_t walker_size(void) {
+    return sizeof(struct ll_walker) + tables_size(CAPACITY_MIN) +
+           sizeof(struct ll_memo[1 << LL_MEMO_SET_BITS][LL_MEMO_WAYS]);
+}
+
 static struct ll_walker* make(void) {
-    size_t header = sizeof(struct ll_walker);
-    char* start = ll_memory_map(header + tables_size(CAPACITY_MIN));
-    if (start == NULL) {
-        return NULL;
+    struct ll_walker* walker = ll_memory_map(walker_size());
+    if (walker != NULL) {
+        lay_out(walker, walker + 1, CAPACITY_MIN);
+        walker->memos = (void*)(walker->proofs + ll_walker_proofs_max(walker));
     }
-    struct ll_walker* walker = (struct ll_walker*)start;
-    lay_out(walker, start + header, CAPACITY_MIN);
     return walker;
 }
 
@@ -63,12 +74,13 @@ static void destroy(struct ll_walker* walker) {
     if (has_grown(walker)) {
         ll_memory_unmap(walker->levels, walker->size_bytes);
     }
-    ll_memory_unmap(walker, sizeof *walker + tables_size(CAPACITY_MIN));
+    ll_memory_unmap(walker, walker_size());
 }
 
 LL_COLD struct ll_walker* ll_walker_borrow(void) {
     for (unsigned i = 0; i < SPARE_MAX; i++) {
-        struct ll_walker* walker = atomic_exchange(&spare[i], NULL);
+        struct ll_walker* walker =
+            atomic_load(&spare[i]) != NULL ? atomic_exchange(&spare[i], NULL) : NULL;
         if (walker != NULL) {
             ll_walker_clear(walker);
             return walker;

@@ -37,7 +37,13 @@ struct ll_frame {
 // a walk while level `join` is what it was and the proofs hold. Programs often come
 // back to a few places by turns; each then costs no more than coming back to the last
 // one.
-enum { LL_MEMOS = 16, LL_MEMO_PROOFS = 24 };
+// A thread that walks little touches no memory for them.
+enum {
+    LL_MEMO_SET_BITS = 4,
+    LL_MEMO_WAYS = 2,
+    LL_MEMO_PROOFS = 16,
+    LL_WALKS_BEFORE_MEMOS = 64,
+};
 struct ll_memo {
     uint64_t sp; // of the innermost frame, as for a level
     uint64_t pc;
@@ -69,13 +75,17 @@ struct ll_walker {
     uint32_t dropped;  // levels forgotten behind the outer ones, to make room
     uint32_t frame_count;
     uint32_t proof_count;
+    uint32_t joined_walks; // up to LL_WALKS_BEFORE_MEMOS
+    bool folded_recursion; // the last look-up of a node did
     struct ll_outermost outermost;
     struct ll_stack_bounds bounds; // of the stack on which the levels lie
+    struct ll_other_stacks other_stacks;
     struct ll_level* levels;
     struct ll_proof* proofs;
     struct ll_frame* frames; // innermost first
     size_t size_bytes;       // of the mapping that begins at `levels`
-    struct ll_memo memos[LL_MEMOS];
+    uint8_t memo_victims[1 << LL_MEMO_SET_BITS]; // way of each set to replace next
+    struct ll_memo (*memos)[LL_MEMO_WAYS];       // by set
 };
 
 // Forgets the levels; memos stay, since they count only with their level.

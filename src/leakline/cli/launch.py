@@ -39,8 +39,8 @@ _SENT_BY_KERNEL = 0x80
 class Child:
     """The running program.
 
-    Between `start` and `wait` the forwarded signals are blocked in this process, so
-    that none is lost and none ends us before the report.
+    Until `wait` returns the forwarded signals are blocked in this process, so that none
+    is lost and none ends us before the program.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Child:
         while True:
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
+                self._unblock_signals()
                 return status
             if period_s is None:
                 self._pass_on(signal.sigwaitinfo(_WAITED_FOR))
@@ -75,6 +76,12 @@ class Child:
             if time.monotonic() >= due:
                 each_period()
                 due = time.monotonic() + period_s
+
+    def _unblock_signals(self) -> None:
+        """What was still on its way was for the program: the report goes on."""
+        while signal.sigtimedwait(_WAITED_FOR, 0) is not None:
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     def _pass_on(self, received: signal.struct_siginfo) -> None:
         if received.si_signo not in _FORWARDED or received.si_code == _SENT_BY_KERNEL:
@@ -117,6 +124,23 @@ class Child:
             os.write(failure, str(error.errno).encode())
         finally:
             os._exit(127)
+
+
+def leave_input_to_program() -> None:
+    """Closes our copy of standard input.
+
+    Whoever is at the other end of a pipe learns at once when the program closes it or
+    ends, as without us.
+    """
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+
+
+def leave_output_to_program() -> None:
+    """Closes our copies of all that the program writes to but standard error."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
 
 
 def exit_code_of(status: int) -> int:

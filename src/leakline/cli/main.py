@@ -44,7 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit code of the `leakline` process."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _dispatch(words)
+        code = _dispatch(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except LeaklineError as error:
         complain(str(error))
         return error.exit_code
@@ -53,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    return code
 
 
 def complain(sentence: str) -> None:
@@ -73,9 +76,7 @@ def _dispatch(words: list[str]) -> int:
         print(overview())
         return 0
     if words[0] == "--version":
-        from importlib.metadata import version
-
-        print(f"leakline {version('leakline')}")
+        print(f"leakline {_version()}")
         return 0
     if words[0] not in COMMANDS:
         raise UsageError(
@@ -93,6 +94,15 @@ def _run_command(name: str, words: list[str]) -> int:
     parser = Parser(prog=f"leakline {name}", description=module.__doc__)
     command.add_arguments(parser)
     return command.run(parser.parse_args(words))
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("leakline")
+    except PackageNotFoundError:
+        return "(not installed)"
 
 
 def overview() -> str:

@@ -11,11 +11,13 @@ import sys
 
 from leakline.cli.arguments import count, exit_code
 from leakline.cli.options import VARIABLE, parse_options, report_options
+from leakline.cli.storage import refuse_unwritable, write_report_file
 from leakline.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from pathlib import Path
     from typing import Any, TextIO
 
     from leakline.model.finding import Kind
@@ -86,8 +88,12 @@ def check(arguments: Namespace) -> None:
         )
     if arguments.show != SHOWN_BY_DEFAULT:
         shown_kinds(arguments)
-    if arguments.suppressions:
-        suppressions_from_files(arguments)
+    if arguments.report_file:
+        refuse_unwritable(arguments.report_file)
+    # Read once: a file may be a pipe, as with <(...) of a shell.
+    arguments.parsed_suppressions = (
+        _read_suppressions(arguments.suppressions) if arguments.suppressions else ()
+    )
 
 
 def shown_kinds(arguments: Namespace) -> frozenset[Kind]:
@@ -98,16 +104,9 @@ def shown_kinds(arguments: Namespace) -> frozenset[Kind]:
 
 
 def suppressions_from_files(arguments: Namespace) -> tuple[Suppression, ...]:
-    """What the files named by --suppressions hold."""
-    from pathlib import Path
-
-    from leakline.triage.suppression_files import read_suppressions
-
-    return tuple(
-        suppression
-        for path in arguments.suppressions
-        for suppression in read_suppressions(Path(path))
-    )
+    """What the files named by --suppressions hold; `check` has read them."""
+    parsed: tuple[Suppression, ...] = arguments.parsed_suppressions
+    return parsed
 
 
 def show(report: Report, arguments: Namespace, fallback: TextIO | None) -> bool:
@@ -116,22 +115,28 @@ def show(report: Report, arguments: Namespace, fallback: TextIO | None) -> bool:
 
     text = _render(report, arguments, fallback)
     if arguments.report_file:
-        from leakline.cli.storage import write_report_file
-
         write_report_file(arguments.report_file, text.encode(errors="backslashreplace"))
     else:
         _print(text, fallback)
     return has_leaks(report)
 
 
-def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> str:
+def _read_suppressions(paths: list[str]) -> tuple[Suppression, ...]:
     from pathlib import Path
 
+    from leakline.triage.suppression_files import read_suppressions
+
+    return tuple(
+        suppression for path in paths for suppression in read_suppressions(Path(path))
+    )
+
+
+def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> str:
     from leakline.reports import json_, text
 
     generated = _generated_suppressions(report, arguments)
     if arguments.format == "json":
-        return json_.render(report, Path.cwd(), generated)
+        return json_.render(report, _folder(), generated)
     style = _style(arguments, fallback)
     return text.render(report, style) + (f"\n{generated}" if generated else "")
 
@@ -147,13 +152,21 @@ def _generated_suppressions(report: Report, arguments: Namespace) -> str | None:
 
 
 def _style(arguments: Namespace, fallback: TextIO | None) -> Style:
-    from pathlib import Path
-
     from leakline.reports.style import Style, style_for
 
     if arguments.report_file:
-        return Style(folder=Path.cwd())
-    return style_for(fallback, os.environ, Path.cwd())
+        return Style(folder=_folder())
+    return style_for(fallback, os.environ, _folder())
+
+
+def _folder() -> Path:
+    """The current folder; one that holds nothing when it was removed."""
+    from pathlib import Path
+
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.devnull)
 
 
 def _print(text: str, stream: TextIO | None) -> None:
@@ -165,9 +178,14 @@ def _print(text: str, stream: TextIO | None) -> None:
     try:
         stream.write(safe)
         stream.flush()
-    except OSError:
+    except BrokenPipeError:
         if stream is sys.stdout:
             raise
+    except OSError as error:
+        if stream is sys.stdout:
+            raise UsageError(
+                f"the report cannot be written: {error.strerror}"
+            ) from None
 
 
 def _defaults_from(options_text: str) -> dict[str, Any]:

@@ -14,9 +14,15 @@ from leakline.cli import presentation, watching
 from leakline.cli.arguments import seconds
 from leakline.cli.environment import watching_environment
 from leakline.cli.inspection.program import find_program, refuse_unwatchable
-from leakline.cli.launch import Child, die_like, exit_code_of
+from leakline.cli.launch import (
+    Child,
+    die_like,
+    exit_code_of,
+    leave_input_to_program,
+    leave_output_to_program,
+)
 from leakline.cli.storage import RecordingPlace
-from leakline.errors import UsageError
+from leakline.errors import LeaklineError, ProgramError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +36,7 @@ LEAKS_EXIT_CODE = 23
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the options of `leakline run`."""
+    parser.usage = "leakline run [OPTIONS] [--] PROGRAM [ARGUMENT ...]"
     watching.add_arguments(parser)
     parser.add_argument(
         "-o",
@@ -45,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     presentation.add_arguments(parser, error_exit_code=LEAKS_EXIT_CODE)
     parser.add_argument(
-        "command", metavar="-- PROGRAM ARGUMENT", nargs=REMAINDER, help="what to run"
+        "command", metavar="PROGRAM [ARGUMENT ...]", nargs=REMAINDER, help="what to run"
     )
 
 
@@ -54,21 +61,33 @@ def run(arguments: Namespace) -> int:
     watching.check(arguments)
     presentation.check(arguments)
     command = _command(arguments.command)
-    environment = dict(os.environ)
-    path = find_program(command[0], environment.get("PATH"))
+    path = find_program(command[0], os.environ.get("PATH"))
     refuse_unwatchable(path)
-    place = RecordingPlace(arguments.recording, environment)
+    place = RecordingPlace(arguments.recording, os.environ)
     try:
-        options = watching.runtime_options(arguments, place.path)
-        child = Child(path, command, watching_environment(environment, options))
+        child = _start(arguments, place, path, command)
+        leave_input_to_program()
+        if not _reports_to_descriptor(arguments.report_file):
+            leave_output_to_program()
         status = _wait(child, arguments.every, place.path)
-        leaked = _report(arguments, place, command, status)
+        verdict = _report(arguments, place, command, status)
     finally:
         place.discard()
-    if leaked and status == 0:
-        return int(arguments.error_exitcode)
+    if status == 0:
+        return verdict
     die_like(status)
     return exit_code_of(status)
+
+
+def _start(
+    arguments: Namespace, place: RecordingPlace, path: str, command: list[str]
+) -> Child:
+    try:
+        options = watching.runtime_options(arguments, place.path)
+        return Child(path, command, watching_environment(os.environ, options))
+    except LeaklineError:
+        place.remove()
+        raise
 
 
 def _command(words: list[str]) -> list[str]:
@@ -78,6 +97,11 @@ def _command(words: list[str]) -> list[str]:
             "name the program: leakline run [OPTIONS] -- PROGRAM ARGUMENTS"
         )
     return command
+
+
+def _reports_to_descriptor(report_file: str | None) -> bool:
+    """Whether the report goes to a file that is open already, as /dev/stdout is."""
+    return report_file is not None and report_file.startswith(("/dev/", "/proc/"))
 
 
 def _wait(child: Child, every_s: float | None, recording: str) -> int:
@@ -93,8 +117,31 @@ def _wait(child: Child, every_s: float | None, recording: str) -> int:
 
 def _report(
     arguments: Namespace, place: RecordingPlace, command: list[str], status: int
-) -> bool:
-    """Prints the report; true when it has leaks."""
+) -> int:
+    """Prints the report; returns the exit code for a program that succeeded."""
+    from leakline.cli.main import complain
+
+    try:
+        report = _load(arguments, place, command, status)
+        leaked = presentation.show(report, arguments, fallback=sys.stderr)
+    except LeaklineError as error:
+        # The program ran and its result stands; only the report failed.
+        complain(str(error))
+        return error.exit_code
+    if leaked:
+        return int(arguments.error_exitcode)
+    return 0 if _was_active(report) else ProgramError.exit_code
+
+
+def _was_active(report: Report) -> bool:
+    from leakline.model.report import LensState
+
+    return any(state is LensState.ACTIVE for _, state in report.run.lenses)
+
+
+def _load(
+    arguments: Namespace, place: RecordingPlace, command: list[str], status: int
+) -> Report:
     from dataclasses import replace
     from pathlib import Path
 
@@ -107,8 +154,7 @@ def _report(
         exit_code=exit_code_of(status),
         not_seen=(*loaded.run.not_seen, *_about_survivors(place)),
     )
-    report: Report = replace(loaded, run=watched_run)
-    return presentation.show(report, arguments, fallback=sys.stderr)
+    return replace(loaded, run=watched_run)
 
 
 def _about_survivors(place: RecordingPlace) -> Iterator[str]:

@@ -23,7 +23,7 @@ class RecordingPlace:
 
     def __init__(self, named: str | None, environment: Mapping[str, str]) -> None:
         self.folder = None if named else _private_folder(environment)
-        self.path = os.path.abspath(named or f"{self.folder}/{_NAME}")
+        self.path = _absolute(named or f"{self.folder}/{_NAME}")
         try:
             create_recording(self.path)
         except BaseException:
@@ -32,11 +32,19 @@ class RecordingPlace:
 
     def discard(self) -> None:
         """Removes the recording, unless the user asked for it."""
-        if self.folder is None:
-            return
-        if os.path.lexists(self.path):
+        if self.folder is not None:
+            self.remove()
+
+    def remove(self) -> None:
+        """Removes the recording, wherever it is: nothing was recorded in it."""
+        from contextlib import suppress
+
+        # The program itself may have removed them, or put something beside them.
+        with suppress(OSError):
             os.unlink(self.path)
-        os.rmdir(self.folder)
+        if self.folder is not None:
+            with suppress(OSError):
+                os.rmdir(self.folder)
 
     def keep(self) -> None:
         """Lets the recording stay, wherever it is."""
@@ -49,7 +57,7 @@ def write_report_file(path: str, content: bytes) -> None:
     In a folder that others can write to, a link in place of the file is not followed.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    if _is_shared(os.path.dirname(os.path.abspath(path))):
+    if _is_shared(os.path.dirname(_absolute(path))):
         flags |= os.O_NOFOLLOW
     try:
         with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
@@ -60,12 +68,24 @@ def write_report_file(path: str, content: bytes) -> None:
         ) from None
 
 
+def refuse_unwritable(path: str) -> None:
+    """Raises a `UsageError` when a report could not be written there later."""
+    target = path if os.path.exists(path) else os.path.dirname(_absolute(path))
+    if os.path.isdir(path):
+        raise UsageError(f"the report file {path} is a folder")
+    if not os.access(target, os.W_OK):
+        raise UsageError(
+            f"the report file {path} cannot be written: make {target} first, or name "
+            "another file"
+        )
+
+
 def _private_folder(environment: Mapping[str, str]) -> str:
     """Makes a folder with a name nobody can guess, open to this user only."""
     name = f"leakline-{os.urandom(12).hex()}"
     problem = None
     for base in _bases(environment):
-        folder = f"{os.path.abspath(base)}/{name}"
+        folder = f"{_absolute(base)}/{name}"
         try:
             os.mkdir(folder, mode=0o700)
         except OSError as error:
@@ -82,6 +102,15 @@ def _private_folder(environment: Mapping[str, str]) -> str:
 def _bases(environment: Mapping[str, str]) -> list[str]:
     named = [environment.get("XDG_STATE_HOME"), environment.get("TMPDIR")]
     return [base for base in (*named, "/tmp", "/var/tmp") if base]  # noqa: S108 (a fresh private folder is made inside)
+
+
+def _absolute(path: str) -> str:
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        raise UsageError(
+            f"{path} is named relative to a folder that was removed; name it in full"
+        ) from None
 
 
 def _is_shared(folder: str) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from leakline.cli.arguments import count
 from leakline.cli.inspection.lenses import refuse_missing_lenses
+from leakline.cli.options import VARIABLE, parse_options
 from leakline.errors import UsageError
 
 TYPE_CHECKING = False
@@ -14,7 +17,7 @@ _DEEPEST = 256  # as options.def says
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declares the options."""
+    """Declares the options; those set in LEAKLINE_OPTIONS become the defaults."""
     parser.add_argument(
         "--lens",
         default="reach",
@@ -30,6 +33,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         type=count,
         help=f"frames kept of each call stack, 1 to {_DEEPEST} (default: 64)",
+    )
+    caller = parse_options(os.environ.get(VARIABLE, ""))
+    parser.set_defaults(
+        **{name: caller[name] for name in ("lens", "depth") if name in caller}
     )
 
 

@@ -18,6 +18,8 @@ LISTED = 5
 def unseen_children(logs: Iterable[ProcessLog]) -> Iterator[str]:
     """Sentences about children that never reported."""
     known = list(logs)
+    if any(_started_unwatched(log) for log in known):
+        yield "Programs that were started by others were not watched, as asked for."
     images = Counter(_unseen_images(known))
     for path, count in sorted(images.items()):
         reason = why_unseen(path) or "it did not load the runtime or was killed early"
@@ -33,6 +35,14 @@ def unseen_children(logs: Iterable[ProcessLog]) -> Iterator[str]:
         )
 
 
+def _watches_children(log: ProcessLog) -> bool:
+    return log.options.get("children") != "0"
+
+
+def _started_unwatched(log: ProcessLog) -> bool:
+    return not _watches_children(log) and bool(log.spawns or log.execs or log.forks)
+
+
 def _unseen_images(logs: list[ProcessLog]) -> Iterator[str]:
     """Paths of programs that were started but do not appear."""
     last_start: dict[int, int] = {}
@@ -41,7 +51,7 @@ def _unseen_images(logs: list[ProcessLog]) -> Iterator[str]:
             known = last_start.get(log.key.pid, 0)
             last_start[log.key.pid] = max(known, log.key.started_ns)
     for log in logs:
-        if log.options.get("children") == "0":
+        if not _watches_children(log):
             continue
         yield from (path for pid, path in log.spawns if pid not in last_start)
         if log.execs and last_start.get(log.key.pid, 0) <= log.key.started_ns:

@@ -24,21 +24,27 @@ SLOT_BYTES = 8
 # gcc lets variables of this size and more share their place, even without optimisation.
 SHARED_FROM_BYTES = 32
 
-# Frames looked at in one report; each may need a whole unit of debug information.
-FRAME_LIMIT = 500
+# Debug information read for this in one report; a megabyte takes a quarter of a second.
+UNITS_LIMIT_BYTES = 24 << 20
 
 
 @dataclass(slots=True)
 class DeadSlots:
-    """Judges slots; remembers what it read."""
+    """Judges slots; remembers what it read.
 
+    Attributes:
+        unjudged_frames: Frames left out because too much would have to be read.
+    """
+
+    unjudged_frames: int = 0
     _units: dict[Module, DwarfUnits | None] = field(default_factory=dict)
+    _sizes: dict[tuple[Module, int], int] = field(default_factory=dict)
     _frames: dict[Address, FrameVariables | None] = field(default_factory=dict)
 
     def why_dead(self, address: Address, cfa_offset: int) -> str:
         """The dead variable that owns a slot, in words; empty unless it is certain."""
         frame = self._frame(address)
-        if frame is None or not frame.certain:
+        if frame is None:
             return ""
         owners = [one for one in frame.variables if _overlaps(one, cfa_offset)]
         if not owners or not all(map(_is_surely_dead, owners)):
@@ -50,14 +56,24 @@ class DeadSlots:
 
     def _frame(self, address: Address) -> FrameVariables | None:
         if address not in self._frames:
-            if len(self._frames) >= FRAME_LIMIT:
-                return None
-            units = self._units_of(address.module)
-            found = frame_variables(units, address.offset) if units else None
-            self._frames[address] = found
+            self._frames[address] = self._read_frame(address)
         return self._frames[address]
 
+    def _read_frame(self, address: Address) -> FrameVariables | None:
+        units = self._units_of(address.module)
+        unit = units.unit_at(address.offset) if units is not None else None
+        if units is None or unit is None:
+            return None
+        self._sizes[address.module, unit.offset] = unit.cu["unit_length"]
+        if sum(self._sizes.values()) > UNITS_LIMIT_BYTES:
+            del self._sizes[address.module, unit.offset]
+            self.unjudged_frames += 1
+            return None
+        return frame_variables(units, address.offset)
+
     def _units_of(self, module: Module) -> DwarfUnits | None:
+        if not module.build_id:
+            return None  # nothing proves that the file is the one that ran
         if module not in self._units:
             self._units[module] = open_units(debug_files(module))
         return self._units[module]
@@ -95,8 +111,9 @@ def _why_all_dead(
     """A reason for each slot of the set; empty when one of them may be alive."""
     reasons = []
     for frame, cfa_offset in sorted({(one.frame, one.cfa_offset) for one in records}):
-        call = stacks.table.calls[stacks.number(frame)]
-        reason = judge.why_dead(call.address, cfa_offset) if call.address else ""
+        index = stacks.table.calls[stacks.number(frame)].address
+        address = stacks.table.addresses[index]
+        reason = judge.why_dead(address, cfa_offset) if index else ""
         if not reason:
             return []
         reasons.append(reason)

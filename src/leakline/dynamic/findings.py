@@ -1,8 +1,6 @@
 """Turns merged groups into findings: named stacks, fingerprints, ranking order."""
 
-from dataclasses import replace
-
-from leakline.dynamic.fingerprint import Fingerprints, numbered
+from leakline.dynamic.fingerprint import Fingerprints
 from leakline.dynamic.merge import GroupKey, Groups, HeapGroup
 from leakline.dynamic.stacks import StackBuilder
 from leakline.model.finding import Confidence, Engine, Finding, Kind
@@ -11,31 +9,47 @@ from leakline.model.stack import Stack
 
 def make_findings(groups: Groups, builder: StackBuilder) -> tuple[Finding, ...]:
     """The findings of groups, largest first; equal input gives equal output."""
-    made = [_finding(key, group, builder) for key, group in groups.items()]
-    prints = Fingerprints()
-    names = [prints.make(one.kind, (one.allocation, one.leader)) for one in made]
-    ids = numbered(names)
-    named = [
-        replace(finding, id=ids[name])
-        for finding, name in zip(made, names, strict=True)
+    keys = list(groups)
+    named: dict[str, list[GroupKey]] = {}
+    for name, key in zip(Fingerprints(builder).name_all(keys), keys, strict=True):
+        named.setdefault(name, []).append(key)
+    made = [
+        _finding(name, *_added_up(alike, groups, builder), builder)
+        for name, alike in named.items()
     ]
-    return tuple(sorted(named, key=_rank))
+    return tuple(sorted(made, key=_rank))
 
 
-def _finding(key: GroupKey, group: HeapGroup, builder: StackBuilder) -> Finding:
-    allocation = builder.stack(key.stack)
-    leader = builder.stack(key.leader) if key.leader else None
+def _added_up(
+    keys: list[GroupKey], groups: Groups, builder: StackBuilder
+) -> tuple[GroupKey, HeapGroup]:
+    """Groups of one name differ in recursion only; the shortest stack stands for all."""
+    if len(keys) == 1:
+        return keys[0], groups[keys[0]]
+    total = HeapGroup()
+    for key in keys:
+        total.add(groups[key])
+    total.notes.append(
+        f"Added up over {len(keys)} call stacks that differ in their recursion only."
+    )
+    shortest = min(keys, key=lambda key: (len(builder.calls(key.stack)), key.stack))
+    return shortest, total
+
+
+def _finding(
+    name: str, key: GroupKey, group: HeapGroup, builder: StackBuilder
+) -> Finding:
     return Finding(
-        id="",
+        id=name,
         engines=(Engine.REACH,),
         kind=key.kind,
         confidence=Confidence.EXACT,
         blocks=group.blocks,
         bytes=group.bytes,
-        allocation=allocation,
+        allocation=builder.stack(key.stack),
         indirect_blocks=group.indirect_blocks,
         indirect_bytes=group.indirect_bytes,
-        leader=leader,
+        leader=builder.stack(key.leader) if key.leader else None,
         processes=tuple(sorted(group.pids)),
         notes=tuple(group.notes),
     )

@@ -1,17 +1,17 @@
 """Stable names of findings.
 
 The same leak keeps its name after lines moved, after a rebuild, and under address
-randomisation: a name is made of the kind and of each call's function, file name and
-module name. What lies between two visits of the same function counts once, so that the
+randomisation: a name is made of the kind and of each call's functions, file names and
+module name. What lies between two visits of the same call counts once, so that the
 depth of a recursion does not matter.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from leakline.model.finding import Kind
-from leakline.model.stack import Frame, Stack
+from leakline.dynamic.merge import GroupKey
+from leakline.dynamic.stacks import StackBuilder
+from leakline.model.stack import Frame
 
 LENGTH_BYTES = 8
 
@@ -19,71 +19,77 @@ LENGTH_BYTES = 8
 Places = tuple[tuple[int, int], ...]
 
 
-@dataclass(slots=True)
 class Fingerprints:
-    """Makes fingerprints of stacks that share their frames.
+    """Names groups by the stacks that a builder makes of them."""
 
-    Frames are known by object, not by value: stacks hold the same few frames again and
-    again, and comparing them would take most of the time.
-    """
+    def __init__(self, builder: StackBuilder) -> None:
+        self._builder = builder
+        self._identities = {
+            address: _identity(frames) for address, frames in builder.frames.items()
+        }
 
-    _identities: dict[int, bytes] = field(default_factory=dict)
-    _frames: list[Frame] = field(default_factory=list)  # keeps the objects' ids taken
+    def name_all(self, keys: Sequence[GroupKey]) -> list[str]:
+        """A name for each group; groups that differ in lines only are numbered."""
+        names = [self._name(key) for key in keys]
+        alike: dict[str, list[int]] = {}
+        for index, name in enumerate(names):
+            alike.setdefault(name, []).append(index)
+        for indexes in alike.values():
+            if len(indexes) > 1:
+                places = [self._places(keys[index]) for index in indexes]
+                order = {place: rank for rank, place in enumerate(sorted(set(places)))}
+                for index, place in zip(indexes, places, strict=True):
+                    if order[place]:
+                        names[index] += f"-{order[place] + 1}"
+        return names
 
-    def make(self, kind: Kind, stacks: Sequence[Stack | None]) -> tuple[str, Places]:
-        """A finding's name as hexadecimal text, and its places."""
-        digest = blake2b(kind.value.encode(), digest_size=LENGTH_BYTES)
-        places: list[tuple[int, int]] = []
-        for stack in stacks:
-            digest.update(b"\1")
-            if stack is not None:
-                identities = [self._identity(frame) for frame in stack.frames]
-                kept = _without_recursion(identities)
-                digest.update(b"\0".join([identities[index] for index in kept]))
-                places += [_place(stack.frames[index]) for index in kept]
-        return digest.hexdigest(), tuple(places)
+    def _name(self, key: GroupKey) -> str:
+        digest = blake2b(key.kind.value.encode(), digest_size=LENGTH_BYTES)
+        identities = self._identities
+        for stack in (key.stack, key.leader):
+            addresses = self._addresses(stack)
+            digest.update(b"\1" + b"".join([identities[one] for one in addresses]))
+        return digest.hexdigest()
 
-    def _identity(self, frame: Frame) -> bytes:
-        identity = self._identities.get(id(frame))
-        if identity is None:
-            parts = (frame.function, _base_name(frame.file), _base_name(frame.module))
-            text = "\2".join(parts).encode("utf-8", "surrogatepass")
-            identity = blake2b(text, digest_size=LENGTH_BYTES).digest()
-            self._identities[id(frame)] = identity
-            self._frames.append(frame)
-        return identity
+    def _places(self, key: GroupKey) -> Places:
+        frames = self._builder.frames
+        return tuple(
+            _place(frame)
+            for stack in (key.stack, key.leader)
+            for address in self._addresses(stack)
+            for frame in frames[address]
+        )
 
-
-def numbered(names: Iterable[tuple[str, Places]]) -> dict[tuple[str, Places], str]:
-    """Tells equal names apart by the order of their lines: `x`, `x-2`, `x-3`."""
-    result = {}
-    last, count = "", 0
-    for name, places in sorted(set(names)):
-        count = count + 1 if name == last else 1
-        last = name
-        result[name, places] = name if count == 1 else f"{name}-{count}"
-    return result
-
-
-def _without_recursion(identities: list[bytes]) -> Sequence[int]:
-    """Which calls stay, as indexes."""
-    if len(set(identities)) == len(identities):
-        return range(len(identities))
-    kept: list[int] = []
-    positions: dict[bytes, int] = {}
-    for index, identity in enumerate(identities):
-        position = positions.get(identity)
-        if position is None:
-            positions[identity] = len(kept)
-            kept.append(index)
-            continue
-        for dropped in kept[position + 1 :]:
-            del positions[identities[dropped]]
-        del kept[position + 1 :]
-    return kept
+    def _addresses(self, stack: int) -> list[int]:
+        """The addresses of a stack, a recursion taken once."""
+        calls = self._builder.calls(stack) if stack else []
+        addresses = [call.address for call in calls if call.address]
+        identities = [self._identities[one] for one in addresses]
+        if len(set(identities)) == len(identities):
+            return addresses
+        kept: list[int] = []
+        positions: dict[bytes, int] = {}
+        for address, identity in zip(addresses, identities, strict=True):
+            position = positions.get(identity)
+            if position is None:
+                positions[identity] = len(kept)
+                kept.append(address)
+                continue
+            for dropped in kept[position + 1 :]:
+                del positions[self._identities[dropped]]
+            del kept[position + 1 :]
+        return kept
 
 
-def _base_name(path: str) -> str:
+def _identity(frames: Iterable[Frame]) -> bytes:
+    digest = blake2b(digest_size=LENGTH_BYTES)
+    for frame in frames:
+        parts = (frame.function, _last(frame.file), _last(frame.module), "")
+        digest.update("\2".join(parts).encode("utf-8", "surrogatepass"))
+    return digest.digest()
+
+
+def _last(path: str) -> str:
     return path.rpartition("/")[2]
 
 

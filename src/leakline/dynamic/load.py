@@ -1,15 +1,21 @@
 """The way from a recording to a report: read, merge, name, describe."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from leakline.dynamic.dead_slots import DeadSlots, move_dead
 from leakline.dynamic.findings import hidden_totals, make_findings
 from leakline.dynamic.merge import Groups, add_snapshot, used_stacks
-from leakline.dynamic.not_seen import incomplete_stacks, not_seen
+from leakline.dynamic.not_seen import incomplete_stacks, not_seen, unjudged_slots
 from leakline.dynamic.process_log import (
     ProcessLog,
     chosen_snapshot,
+    last_seen_ns,
     read_processes,
 )
 from leakline.dynamic.processes import describe_run
@@ -18,8 +24,9 @@ from leakline.dynamic.stack_table import ProcessStacks, StackTable
 from leakline.dynamic.stacks import StackBuilder
 from leakline.model.finding import Finding, Kind
 from leakline.model.report import Report
+from leakline.model.stack import Frame
 from leakline.recording.reader import open_recording
-from leakline.symbols.resolve import Module, Progress, Resolved, resolve
+from leakline.symbols.resolve import Module, Progress, resolve
 
 LEAKS = frozenset({Kind.LOST, Kind.INDIRECT})
 ALL_KINDS = LEAKS | {Kind.REACHABLE}
@@ -67,16 +74,39 @@ def load_with_suppressions(
     progress: Progress | None = None,
 ) -> Loaded:
     """Like `load`; also gives the suppressions that the programs carry."""
+    with _no_collector():
+        return _load(path, show, pid, progress)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Millions of small objects are made and all are kept: nothing to collect."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _load(
+    path: Path, show: frozenset[Kind], pid: int | None, progress: Progress | None
+) -> Loaded:
+    heap = _Heap()
     with open_recording(path) as recording:
-        if progress is not None:
-            progress("reading the recording", 0, 1)
-        everyone = read_processes(recording).values()
+        everyone = read_processes(
+            recording,
+            lambda log: heap.add(log) if _is_asked(log, pid) else None,
+            partial(progress, "reading the recording") if progress else None,
+        )
         damage = recording.damage
-    logs = [log for log in everyone if pid is None or log.key.pid == pid]
-    found = _find(logs, show, progress)
+    logs = [log for log in everyone if _is_asked(log, pid)]
+    found = _find(heap, show, max(map(last_seen_ns, logs), default=0), progress)
     sentences = [
-        *not_seen(logs, damage),
+        *not_seen(logs, damage, asked_pid=pid),
         *incomplete_stacks(found.findings),
+        *unjudged_slots(heap.judge.unjudged_frames),
         *found.notes,
     ]
     texts = dict.fromkeys(text for log in logs for text in log.suppressions)
@@ -84,43 +114,52 @@ def load_with_suppressions(
     return Loaded(Report(run, found.findings, hidden=found.hidden), tuple(texts))
 
 
+def _is_asked(log: ProcessLog, pid: int | None) -> bool:
+    return pid is None or log.key.pid == pid
+
+
+@dataclass(slots=True)
+class _Heap:
+    """The heaps of all processes, added up."""
+
+    groups: Groups = field(default_factory=dict)
+    table: StackTable = field(default_factory=StackTable)
+    judge: DeadSlots = field(default_factory=DeadSlots)
+
+    def add(self, log: ProcessLog) -> None:
+        snapshot = chosen_snapshot(log)
+        if snapshot is not None:
+            stacks = ProcessStacks(log, self.table)
+            add_snapshot(self.groups, log, snapshot, stacks)
+            move_dead(self.groups, log, snapshot, stacks, self.judge)
+
+
 def _find(
-    logs: list[ProcessLog], show: frozenset[Kind], progress: Progress | None
+    heap: _Heap, show: frozenset[Kind], recorded_ns: int, progress: Progress | None
 ) -> _Found:
-    table = StackTable()
-    groups = _merge(logs, table)
+    groups, table = heap.groups, heap.table
     shown = [key for key in groups if key.kind in show]
-    resolved = _name(table, used_stacks(shown), progress)
-    merged = merge_same_lines(groups, shown, SameLines(table, resolved.frames))
+    frames, notes = _name(table, used_stacks(shown), recorded_ns, progress)
+    if progress is not None:
+        progress("sorting findings", 0, 1)
+    merged = merge_same_lines(groups, shown, SameLines(table, frames))
     return _Found(
-        make_findings(merged, StackBuilder(table, resolved.frames)),
+        make_findings(merged, StackBuilder(table, frames)),
         hidden_totals(groups, ALL_KINDS - show),
-        resolved.notes,
+        notes,
     )
 
 
-def _merge(logs: list[ProcessLog], table: StackTable) -> Groups:
-    groups: Groups = {}
-    judge = DeadSlots()
-    for log in logs:
-        snapshot = chosen_snapshot(log)
-        if snapshot is not None:
-            stacks = ProcessStacks(log, table)
-            add_snapshot(groups, log, snapshot, stacks)
-            move_dead(groups, log, snapshot, stacks, judge)
-    return groups
-
-
-def _name(table: StackTable, stacks: set[int], progress: Progress | None) -> Resolved:
-    """Names every call on the way from some stacks to their outermost frames."""
-    requests: dict[Module, set[int]] = {}
-    seen: set[int] = set()
-    for number in stacks:
-        while number and number not in seen:
-            seen.add(number)
-            call = table.calls[number]
-            if call.address is not None:
-                offsets = requests.setdefault(call.address.module, set())
-                offsets.add(call.address.offset)
-            number = call.parent  # noqa: PLW2901 -- walks from a stack to its root
-    return resolve(requests, progress)
+def _name(
+    table: StackTable, stacks: set[int], recorded_ns: int, progress: Progress | None
+) -> tuple[dict[int, tuple[Frame, ...]], list[str]]:
+    """The frames of each address that some stacks use, and what was missing."""
+    requests: dict[Module, list[int]] = {}
+    used = sorted(table.used_addresses(stacks))
+    for index in used:
+        module, offset = table.addresses[index]
+        requests.setdefault(module, []).append(offset)
+    resolved = resolve(requests, progress, recorded_ns=recorded_ns)
+    return {index: resolved.frames[table.addresses[index]] for index in used}, (
+        resolved.notes
+    )

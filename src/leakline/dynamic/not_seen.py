@@ -9,25 +9,48 @@ from leakline.model.finding import Finding
 from leakline.recording._format import Origin
 from leakline.recording.chunks import Damage
 
+# Sentences of one sort; a run may have thousands of processes.
+LISTED = 10
 
-def not_seen(logs: Collection[ProcessLog], damage: Damage) -> Iterator[str]:
-    """What the recording lacks, most important first."""
-    if not logs:
+
+def not_seen(
+    logs: Collection[ProcessLog], damage: Damage, asked_pid: int | None = None
+) -> Iterator[str]:
+    """What the recording lacks, most important first.
+
+    A process that was asked for by its id may well go on running.
+    """
+    if not logs and asked_pid is None:
         yield "No process wrote into the recording: nothing was watched."
-    for log in logs:
-        yield from _about_process(log)
+    if not logs and asked_pid is not None:
+        yield f"Process {asked_pid} wrote nothing into the recording."
+    endless = (log for log in logs if asked_pid is None or log.latest is None)
+    yield from _listed([text for log in endless for text in _about_end(log)])
+    yield from _listed([text for log in logs for text in _about_looks(log)])
     yield from unseen_children(logs)
     yield from _about_damage(damage)
 
 
-def _about_process(log: ProcessLog) -> Iterator[str]:
-    if log.end is None and not log.execs:
-        used = "nothing is known about its heap" if log.latest is None else "its last"
-        rest = (
-            used if log.latest is None else f"{used} complete look at the heap counts"
-        )
-        yield f"{_subject(log)} has no end (killed, or still running): {rest}."
-    elif log.latest is None and _should_have_looked(log):
+def _listed(sentences: list[str]) -> Iterator[str]:
+    """Some sentences; how many more there are when there are many."""
+    yield from sentences[:LISTED]
+    if len(sentences) > LISTED:
+        yield f"The same or the like holds {len(sentences) - LISTED} more times."
+
+
+def _about_end(log: ProcessLog) -> Iterator[str]:
+    if log.end is not None or log.execs:
+        return
+    known = (
+        "nothing is known about its heap"
+        if log.latest is None
+        else "its last complete look at the heap counts"
+    )
+    yield f"{_subject(log)} has no end (killed, or still running): {known}."
+
+
+def _about_looks(log: ProcessLog) -> Iterator[str]:
+    if log.end is not None and log.latest is None and _should_have_looked(log):
         yield f"{_subject(log)} ended without a complete look at its heap."
     if log.latest is None and log.unfinished:
         yield f"The findings of {log.name} are incomplete: its look was cut short."
@@ -69,3 +92,13 @@ def incomplete_stacks(findings: Iterable[Finding]) -> Iterator[str]:
     for reason, count in sorted(Counter(filter(None, stopped)).items()):
         noun = "call stack ends" if count == 1 else "call stacks end"
         yield f"{count} {noun} early: {reason}."
+
+
+def unjudged_slots(frames: int) -> Iterator[str]:
+    """Says how many stack frames were not searched for dead variables."""
+    if frames:
+        noun = "stack frame was" if frames == 1 else "stack frames were"
+        yield (
+            f"{frames} {noun} not searched for variables out of scope: there is too "
+            "much debug information. Blocks they hold count as reachable."
+        )

@@ -5,7 +5,7 @@ look while it writes the next; so open snapshots are kept per writer, and the la
 complete one counts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from leakline.recording._format import (
@@ -52,6 +52,7 @@ class ProcessLog:
         before: The complete one before it, which counts if an exec fails.
         unfinished: Snapshots that were begun and never ended, by writer.
         execs: Paths of the programs the process became; at most the last one counts.
+        is_finished: The heap was handed on and forgotten.
         suppressions: Texts of suppressions that the program carries.
     """
 
@@ -69,6 +70,7 @@ class ProcessLog:
     forks: list[int] = field(default_factory=list)
     spawns: list[tuple[int, str]] = field(default_factory=list)
     execs: list[str] = field(default_factory=list)
+    is_finished: bool = False
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -85,10 +87,18 @@ class ProcessLog:
         return f"process {self.key.pid} ({program})"
 
 
-def read_processes(recording: RecordingFile) -> dict[ProcessKey, ProcessLog]:
-    """Reads the whole recording; processes come in order of appearance."""
+def read_processes(
+    recording: RecordingFile,
+    finished: Callable[[ProcessLog], None],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[ProcessLog]:
+    """Reads the whole recording; processes come in order of appearance.
+
+    Calls `finished` once for each process when its heap is complete, and forgets the
+    heap after that: a run may have thousands of processes.
+    """
     logs: dict[ProcessKey, ProcessLog] = {}
-    for writer, record in recording.records():
+    for writer, record in recording.records(progress):
         log = logs.get(writer.process)
         if log is None:
             log = logs[writer.process] = ProcessLog(writer.process)
@@ -99,7 +109,21 @@ def read_processes(recording: RecordingFile) -> dict[ProcessKey, ProcessLog]:
                 snapshot.groups.append(record)
         else:
             _take(log, writer, record)
-    return logs
+            if type(record) is ProcessEndRecord:
+                _finish_process(log, finished)
+    for log in logs.values():
+        _finish_process(log, finished)
+    return list(logs.values())
+
+
+def _finish_process(log: ProcessLog, finished: Callable[[ProcessLog], None]) -> None:
+    if not log.is_finished:
+        log.is_finished = True
+        finished(log)
+    log.nodes.clear()
+    for snapshot in filter(None, (log.latest, log.before)):
+        snapshot.groups.clear()
+        snapshot.held.clear()
 
 
 def _take(log: ProcessLog, writer: Writer, record: Record) -> None:
@@ -177,6 +201,16 @@ def chosen_snapshot(log: ProcessLog) -> Snapshot | None:
 
 def _unfinished(log: ProcessLog) -> Iterator[Snapshot]:
     yield from log.unfinished.values()
+
+
+def last_seen_ns(log: ProcessLog) -> int:
+    """When the process last gave a sign of life, as time since the epoch."""
+    signs = [
+        record.realtime_ns for record in (log.start, log.end) if record is not None
+    ]
+    if log.latest is not None:
+        signs.append(log.latest.begin.realtime_ns)
+    return max(signs, default=0)
 
 
 def decode_text(text: bytes) -> str:

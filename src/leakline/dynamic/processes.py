@@ -49,6 +49,8 @@ def _ended(log: ProcessLog) -> str:
         return "killed or still running"
     if log.end.trigger == Trigger.SIGNAL:
         return f"signal {log.end.status}{_signal_name(log.end.status)}"
+    if log.end.trigger == Trigger.PROGRAM:
+        return "unknown: it closed itself off"
     if log.end.status == STATUS_UNKNOWN:
         return "exit"
     return f"exit {log.end.status}"

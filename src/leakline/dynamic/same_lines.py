@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from leakline.dynamic.merge import GroupKey, Groups, group_at
 from leakline.dynamic.stack_table import StackTable
 from leakline.model.stack import Frame
-from leakline.symbols.resolve import Address
 
 # A frame as it is read; a frame without a line is told apart by its address.
 Shown = tuple[str, str, int, str, int]
@@ -22,10 +21,10 @@ class SameLines:
     """Finds for each stack the first one that reads the same."""
 
     table: StackTable
-    frames: Mapping[Address, tuple[Frame, ...]]
+    frames: Mapping[int, tuple[Frame, ...]]
     _first: dict[int, int] = field(default_factory=lambda: {0: 0})
     _known: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
-    _tokens: dict[Address | None, int] = field(default_factory=dict)
+    _tokens: dict[int, int] = field(default_factory=dict)
     _shown: dict[tuple[Shown, ...], int] = field(default_factory=dict)
 
     def first(self, number: int) -> int:
@@ -41,10 +40,10 @@ class SameLines:
             self._first[one] = self._known.setdefault(key, one)
         return self._first[pending[0]] if pending else self._first[number]
 
-    def _token(self, address: Address | None) -> int:
+    def _token(self, address: int) -> int:
         token = self._tokens.get(address)
         if token is None:
-            frames = self.frames[address] if address is not None else ()
+            frames = self.frames[address] if address else ()
             shown = tuple(map(_shown, frames))
             token = self._shown.setdefault(shown, len(self._shown))
             self._tokens[address] = token

@@ -5,6 +5,7 @@ a stack is the same number whenever it has the same calls in the same modules, s
 findings of several processes can be merged.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,35 +15,36 @@ from leakline.symbols.resolve import Address, Module
 
 NO_MODULE = Module("", b"")
 
+ADDRESS_MASK = (1 << 64) - 1
+
 # The runtime keeps at most 256 frames; a longer path is made up.
 DEPTH_LIMIT = 1024
 
 
 class Call(NamedTuple):
-    """One frame of a stack.
+    """One frame of a stack, as numbers.
 
     Attributes:
         parent: The caller's number, 0 at the outermost frame.
-        address: Of the call, for naming; None where frames were left out.
+        address: Index of the call's address, 0 where frames were left out.
         flags: `Node` bits.
         reason: `Stop` value, with `Node.STOPPED`.
-        returns_to: Link-time address the call returns to, or the interrupted
-            instruction.
     """
 
     parent: int
-    address: Address | None
+    address: int
     flags: int
     reason: int
-    returns_to: int
 
 
 @dataclass(slots=True)
 class StackTable:
-    """Calls by number; number 0 is the empty stack."""
+    """Calls by number, addresses by index; number 0 is the empty stack."""
 
-    calls: list[Call] = field(default_factory=lambda: [Call(0, None, 0, 0, 0)])
+    calls: list[Call] = field(default_factory=lambda: [Call(0, 0, 0, 0)])
+    addresses: list[Address] = field(default_factory=lambda: [Address(NO_MODULE, 0)])
     _numbers: dict[Call, int] = field(default_factory=dict)
+    _indexes: dict[Address, int] = field(default_factory=dict)
 
     def add(self, call: Call) -> int:
         """The number of a call, new or known."""
@@ -52,14 +54,33 @@ class StackTable:
             self.calls.append(call)
         return number
 
+    def add_address(self, address: Address) -> int:
+        """The index of an address, new or known."""
+        index = self._indexes.get(address)
+        if index is None:
+            index = self._indexes[address] = len(self.addresses)
+            self.addresses.append(address)
+        return index
+
     def path(self, number: int) -> list[Call]:
         """The stack, innermost call first."""
+        table = self.calls
         calls: list[Call] = []
         while number and len(calls) < DEPTH_LIMIT:
-            call = self.calls[number]
+            call = table[number]
             calls.append(call)
             number = call.parent
         return calls
+
+    def used_addresses(self, numbers: Iterable[int]) -> set[int]:
+        """Indexes of all addresses on the way from some stacks to their roots."""
+        seen: set[int] = set()
+        for start in numbers:
+            number = start
+            while number and number not in seen:
+                seen.add(number)
+                number = self.calls[number].parent
+        return {self.calls[number].address for number in seen} - {0}
 
 
 @dataclass(slots=True)
@@ -70,6 +91,7 @@ class ProcessStacks:
     table: StackTable
     _numbers: dict[int, int] = field(default_factory=lambda: {0: 0})
     _modules: dict[int, tuple[Module, int]] = field(default_factory=dict)
+    _indexes: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
     def number(self, node_id: int) -> int:
         """The number of the stack that ends in a node; 0 when it is not known."""
@@ -96,15 +118,19 @@ class ProcessStacks:
         return pending
 
     def _call(self, node: NodeRecord, parent: int) -> Call:
-        if node.pc == 0:
-            return Call(parent, None, node.flags, node.reason, 0)
-        module, base = self._module(node.module)
-        returns_to = (node.pc - base) & (1 << 64) - 1
-        # A return address may already belong to the next line or function.
-        offset = returns_to if node.flags & Node.EXACT_PC else returns_to - 1
-        return Call(
-            parent, Address(module, offset), node.flags, node.reason, returns_to
-        )
+        address = self._address(node) if node.pc else 0
+        return Call(parent, address, node.flags, node.reason)
+
+    def _address(self, node: NodeRecord) -> int:
+        place = (node.module, node.pc, node.flags & Node.EXACT_PC)
+        index = self._indexes.get(place)
+        if index is None:
+            module, base = self._module(node.module)
+            # A return address may already belong to the next line or function.
+            offset = node.pc - base - (0 if place[2] else 1)
+            address = Address(module, offset & ADDRESS_MASK)
+            index = self._indexes[place] = self.table.add_address(address)
+        return index
 
     def _module(self, module_id: int) -> tuple[Module, int]:
         known = self._modules.get(module_id)

@@ -30,6 +30,7 @@ class NotSeen(IntEnum):
     HEAP = 6
     STACKS = 7
     OPTIONS = 8
+    SANDBOX = 9
 
 
 class Module(IntEnum):
@@ -409,6 +410,11 @@ OPTIONS: dict[str, RuntimeOption] = {
     "dead_slots": RuntimeOption(
         bool,
         True,
-        "record blocks that only one stack slot holds",
+        "record blocks that only stack slots hold",
+    ),
+    "reachable": RuntimeOption(
+        bool,
+        True,
+        "record the stacks of blocks that are not lost, too",
     ),
 }

@@ -7,7 +7,7 @@ where it stopped, to follow a recording that is still being written.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,8 +53,13 @@ class RecordingFile:
         """Size of the file now."""
         return os.fstat(self.descriptor).st_size
 
-    def records(self) -> Iterator[tuple[Writer, Record]]:
-        """Yields the records from `position` on."""
+    def records(
+        self, progress: Callable[[int, int], None] | None = None
+    ) -> Iterator[tuple[Writer, Record]]:
+        """Yields the records from `position` on.
+
+        Calls `progress` after each chunk with the bytes read and the file's size.
+        """
         for chunk in read_chunks(self.descriptor, self.position, self.damage):
             writer = Writer(chunk.process, chunk.header.writer)
             self._note_gap(writer, chunk)
@@ -62,6 +67,8 @@ class RecordingFile:
             for record in decode_records(newest, self.damage):
                 yield writer, record
             self.position = chunk.end
+            if progress is not None:
+                progress(chunk.end, self.size_bytes)
 
     def _note_gap(self, writer: Writer, chunk: Chunk) -> None:
         sequence = chunk.header.sequence

@@ -17,8 +17,22 @@ SCHEMA = "leakline/1"
 
 
 def render(report: Report, folder: Path, suppressions: str | None = None) -> str:
-    """The whole report; files below `folder` are named relative to it."""
-    return json.dumps(as_json(report, folder, suppressions), indent=1) + "\n"
+    """The whole report; files below `folder` are named relative to it.
+
+    Each finding stands on a line of its own: readable enough, and much quicker to write
+    than an indented document.
+    """
+    document = as_json(report, folder, suppressions)
+    members = (
+        f" {json.dumps(key)}: {_lines(value)}" for key, value in document.items()
+    )
+    return "{\n" + ",\n".join(members) + "\n}\n"
+
+
+def _lines(value: object) -> str:
+    if not isinstance(value, list) or not value:
+        return json.dumps(value)
+    return "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]"
 
 
 def as_json(
@@ -43,6 +57,8 @@ def as_json(
 class _Writer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        # Many stacks share their frame objects, by id, for the life of the report.
+        self._frames: dict[int, dict[str, Any]] = {}
 
     def run(self, run: Run) -> dict[str, Any]:
         return {
@@ -96,6 +112,12 @@ class _Writer:
         }
 
     def frame(self, frame: Frame) -> dict[str, Any]:
+        written = self._frames.get(id(frame))
+        if written is None:
+            written = self._frames[id(frame)] = self._new_frame(frame)
+        return written
+
+    def _new_frame(self, frame: Frame) -> dict[str, Any]:
         return {
             "function": frame.function,
             "file": relative_path(frame.file, self._folder),

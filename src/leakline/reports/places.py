@@ -9,7 +9,7 @@ from leakline.model.stack import Frame, Stack
 _SYSTEM = re.compile(r"/usr/(?!local/|src/)|/lib(32|64|x32)?/|/nix/store/")
 
 # What calls `main` and thread functions, in every program alike.
-_BELOW_MAIN = re.compile(r"__libc_start_(call_)?main.*|start_thread")
+_BELOW_MAIN = ("__libc_start_main", "__libc_start_call_main", "start_thread")
 _C_LIBRARY = re.compile(r".*/libc(\.so\.6|-2\.\d+\.so)|.*/libpthread[^/]*")
 
 
@@ -40,6 +40,6 @@ def frames_worth_showing(stack: Stack) -> tuple[Frame, ...]:
 
 
 def _is_below_main(frame: Frame) -> bool:
-    return bool(
-        _BELOW_MAIN.fullmatch(frame.function) and _C_LIBRARY.fullmatch(frame.module)
+    return frame.function.startswith(_BELOW_MAIN) and bool(
+        _C_LIBRARY.fullmatch(frame.module)
     )

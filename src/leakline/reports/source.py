@@ -54,6 +54,15 @@ def pointed_line(
     return _clean(raw), " " * len(_widened(before)) + "^"
 
 
+@lru_cache(maxsize=1024)
+def is_newer(file: str, module: str, folder: Path) -> bool:
+    """Whether the source was changed after the program was built."""
+    try:
+        return (folder / file).stat().st_mtime > Path(module).stat().st_mtime
+    except (OSError, ValueError):
+        return False
+
+
 @lru_cache(maxsize=64)
 def _lines_of(path: str) -> tuple[str, ...]:
     try:

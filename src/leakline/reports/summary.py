@@ -29,27 +29,33 @@ def _totals(report: Report, style: Style) -> Iterator[str]:
     yield style.paint(
         f"{'Summary':<18}{'bytes':>18}{'blocks':>14}{'findings':>12}", Role.TITLE
     )
-    for name, findings, hidden in rows:
+    for name, findings, remark in rows:
         size = sum(finding.bytes for finding in findings)
         blocks = sum(finding.blocks for finding in findings)
         number = f"{count_listed(findings):,}" if count_listed(findings) else "-"
-        remark = "  (not all are shown)" if hidden else ""
-        yield f"  {name:<16}{size:>18,}{blocks:>14,}{number:>12}{remark}"
+        row = f"  {name:<16}{size:>18,}{blocks:>14,}{number:>12}  {remark}"
+        yield row.rstrip()
     yield ""
 
 
-def _rows(report: Report) -> list[tuple[str, list[Finding], int]]:
-    """Per kind and for suppressions: name, findings, how many are not shown."""
+def _rows(report: Report) -> list[tuple[str, list[Finding], str]]:
+    """Per kind and for suppressions: name, findings, what is not shown of them."""
     rows = []
     for kind in Kind:
         shown = [finding for finding in report.findings if finding.kind is kind]
         hidden = [finding for finding in report.hidden if finding.kind is kind]
         if shown or hidden:
-            rows.append((kind.value, shown + hidden, len(hidden)))
+            rows.append((kind.value, shown + hidden, _not_shown(shown, hidden)))
     if report.suppressed:
         suppressed = [finding for _, finding in report.suppressed]
-        rows.append(("suppressed", suppressed, 0))
+        rows.append(("suppressed", suppressed, ""))
     return rows
+
+
+def _not_shown(shown: list[Finding], hidden: list[Finding]) -> str:
+    if not hidden:
+        return ""
+    return f"({len(hidden):,} not shown)" if shown else "(not shown)"
 
 
 def count_listed(findings: Iterable[Finding]) -> int:

@@ -56,7 +56,8 @@ def _valgrind_entry(finding: Finding) -> Iterator[str]:
 
 
 def _valgrind_frame(frame: Frame) -> str:
-    name = frame.symbol or frame.function
+    mangled = frame.symbol.startswith(("_Z", "_R"))
+    name = frame.symbol if mangled else frame.function
     if name:
         return f"fun:{_pattern(name, any_one='?')}"
     return f"obj:{_pattern(frame.module, any_one='?')}" if frame.module else "obj:*"

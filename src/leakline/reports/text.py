@@ -1,11 +1,13 @@
 """The report that people read in a terminal or a log."""
 
+import shlex
+import textwrap
 from collections.abc import Iterator
 
 from leakline.model.finding import Confidence, Finding, Kind, Staleness
 from leakline.model.report import LensState, Report
 from leakline.model.stack import Stack
-from leakline.reports.frames import allocation_lines, place_of, stack_lines
+from leakline.reports.frames import StackPrinter
 from leakline.reports.places import first_own_frame, relative_path
 from leakline.reports.printable import printable
 from leakline.reports.quantities import bytes_in_words, plural, share
@@ -13,6 +15,7 @@ from leakline.reports.style import Role, Style
 from leakline.reports.summary import summary_lines
 
 _INDENT = "     "
+_NARROWEST_REMARK = 30
 _KIND_ROLES = {
     Kind.LOST: Role.ALARM,
     Kind.INDIRECT: Role.WARNING,
@@ -22,26 +25,22 @@ _KIND_ROLES = {
 
 def render(report: Report, style: Style) -> str:
     """The whole report; ends with a newline."""
-    lines = [*_heading(report, style), ""]
-    leaked = _leaked_bytes(report)
+    lines = [_heading(report, style), ""]
+    printer = _FindingPrinter(report, style)
     for number, finding in enumerate(report.findings, start=1):
-        lines += [*_finding(number, finding, report, leaked, style), ""]
+        lines += [*printer.lines(number, finding), ""]
     lines += summary_lines(report, style)
     return "\n".join(lines) + "\n"
 
 
-def _heading(report: Report, style: Style) -> Iterator[str]:
-    command = printable(" ".join(report.run.command))
+def _heading(report: Report, style: Style) -> str:
+    command = printable(shlex.join(report.run.command))
     title = style.paint("Leakline", Role.TITLE)
-    yield f"{title}  {_verdict(report, style)}{'  ' if command else ''}{command}"
+    return f"{title}  {_verdict(report, style)}  {command}".rstrip()
 
 
 def _verdict(report: Report, style: Style) -> str:
-    leaks = [
-        finding
-        for finding in report.findings + report.hidden
-        if finding.kind is not Kind.REACHABLE
-    ]
+    leaks = _leaks(report)
     if not leaks and LensState.ACTIVE not in dict(report.run.lenses).values():
         return style.paint("nothing was checked", Role.ALARM)
     if not leaks:
@@ -52,92 +51,95 @@ def _verdict(report: Report, style: Style) -> str:
     return style.paint(f"{text} in {plural(blocks, 'block')}", Role.ALARM)
 
 
-def _finding(
-    number: int,
-    finding: Finding,
-    report: Report,
-    leaked_bytes: int,
-    style: Style,
-) -> Iterator[str]:
-    yield _header(number, finding, leaked_bytes, style)
-    yield from allocation_lines(finding.allocation, style, _INDENT)
-    yield from _evidence(finding, style)
-    yield from _remarks(finding, report, style)
+def _leaks(report: Report) -> list[Finding]:
+    found = report.findings + report.hidden
+    return [finding for finding in found if finding.kind is not Kind.REACHABLE]
 
 
-def _header(number: int, finding: Finding, leaked_bytes: int, style: Style) -> str:
-    role = _KIND_ROLES.get(finding.kind, Role.ALARM)
-    kind = style.paint(finding.kind.value, role)
-    sure = "" if finding.confidence is Confidence.EXACT else f" ({_sure(finding)})"
-    amount = f"{bytes_in_words(finding.bytes)} in {plural(finding.blocks, 'block')}"
-    if finding.indirect_blocks:
-        amount += (
-            f", and with them {bytes_in_words(finding.indirect_bytes)} in "
-            f"{plural(finding.indirect_blocks, 'block')}"
-        )
-    return f"#{number:<3} {kind}{sure}  {amount}{_share(finding, leaked_bytes)}"
+class _FindingPrinter:
+    def __init__(self, report: Report, style: Style) -> None:
+        self._style = style
+        self._stacks = StackPrinter(style)
+        self._process_count = len(report.run.processes)
+        self._leaked_bytes = sum(finding.bytes for finding in _leaks(report))
+
+    def lines(self, number: int, finding: Finding) -> Iterator[str]:
+        yield self._header(number, finding)
+        yield from self._stacks.allocation(finding.allocation, _INDENT)
+        yield from self._evidence(finding)
+        for sentence in self._notes(finding):
+            yield from self._remark("note:", Role.QUIET, sentence)
+        if finding.advice:
+            yield from self._remark("help:", Role.CALM, printable(finding.advice))
+
+    def _remark(self, label: str, role: Role, sentence: str) -> Iterator[str]:
+        """A labelled sentence, broken to the width of the terminal."""
+        margin = f"   {' ' * len(label)} "
+        lines = [sentence]
+        if self._style.width is not None:
+            room = max(self._style.width - len(margin), _NARROWEST_REMARK)
+            lines = textwrap.wrap(sentence, room, break_long_words=False) or lines
+        yield f"   {self._style.paint(label, role)} {lines[0]}"
+        yield from (margin + line for line in lines[1:])
+
+    def _header(self, number: int, finding: Finding) -> str:
+        role = _KIND_ROLES.get(finding.kind, Role.ALARM)
+        kind = self._style.paint(finding.kind.value, role)
+        if finding.confidence is not Confidence.EXACT:
+            kind += f" ({finding.confidence.value})"
+        amount = f"{bytes_in_words(finding.bytes)} in {plural(finding.blocks, 'block')}"
+        if finding.indirect_blocks:
+            amount += (
+                f", and with them {bytes_in_words(finding.indirect_bytes)} in "
+                f"{plural(finding.indirect_blocks, 'block')}"
+            )
+        return f"#{number:<3} {kind}  {amount}{self._share(finding)}"
+
+    def _share(self, finding: Finding) -> str:
+        """What mending this leak would save of all that leaked."""
+        if finding.kind is Kind.REACHABLE or not self._leaked_bytes:
+            return ""
+        saved = min(finding.bytes + finding.indirect_bytes, self._leaked_bytes)
+        return f"  ({share(saved, self._leaked_bytes)})"
+
+    def _evidence(self, finding: Finding) -> Iterator[str]:
+        """What is known beside the allocation, each part with its own small stack."""
+        for title, stack in _titled_stacks(finding):
+            yield f"   {self._style.paint(title, Role.TITLE)}"
+            yield from self._stacks.stack(stack, _INDENT)
+        for step in finding.path:
+            file = printable(relative_path(step.file, self._style.folder))
+            yield f"{_INDENT}{file}:{step.line}: {printable(step.event)}"
+
+    def _notes(self, finding: Finding) -> Iterator[str]:
+        if finding.leader:
+            yield f"only lost blocks lead here, {self._allocated_by(finding.leader)}"
+        if finding.staleness:
+            yield f"unused for {_interval(finding.staleness)}"
+        if self._process_count > 1 and finding.processes:
+            concerned = len(set(finding.processes))
+            yield f"in {concerned:,} of {plural(self._process_count, 'process')}"
+        yield from map(printable, finding.notes)
+
+    def _allocated_by(self, leader: Stack) -> str:
+        frame = first_own_frame(leader) or next(iter(leader.frames), None)
+        if frame is None:
+            return "allocated by an unknown stack"
+        function = self._stacks.name(frame)
+        return f"allocated by {function} at {self._stacks.place(frame)}"
 
 
-def _share(finding: Finding, leaked_bytes: int) -> str:
-    """What mending this leak would save of all that leaked."""
-    if finding.kind is Kind.REACHABLE or not leaked_bytes:
-        return ""
-    saved = finding.bytes + finding.indirect_bytes
-    return f"  ({share(min(saved, leaked_bytes), leaked_bytes)})"
-
-
-def _sure(finding: Finding) -> str:
-    return finding.confidence.value
-
-
-def _evidence(finding: Finding, style: Style) -> Iterator[str]:
-    """What is known beside the allocation, each part with its own small stack."""
+def _titled_stacks(finding: Finding) -> Iterator[tuple[str, Stack]]:
     if finding.birth:
-        yield from _section(
-            "the last reference was created here:", finding.birth, style
-        )
+        yield "the last reference was created here:", finding.birth
     if finding.loss:
         slot = f" (`{printable(finding.loss.slot)}`)" if finding.loss.slot else ""
-        cause = f"the last reference was lost here, {finding.loss.cause.value}{slot}:"
-        yield from _section(cause, finding.loss.stack, style)
+        cause = finding.loss.cause.value
+        yield f"the last reference was lost here, {cause}{slot}:", finding.loss.stack
     if finding.last_access:
-        yield from _section("last used here:", finding.last_access, style)
+        yield "last used here:", finding.last_access
     for freed in finding.sibling_frees:
-        yield from _section("blocks like these are freed here:", freed, style)
-    for step in finding.path:
-        file = printable(relative_path(step.file, style.folder))
-        yield f"{_INDENT}{file}:{step.line}: {printable(step.event)}"
-
-
-def _section(title: str, stack: Stack, style: Style) -> Iterator[str]:
-    yield f"   {style.paint(title, Role.TITLE)}"
-    yield from stack_lines(stack, style, _INDENT)
-
-
-def _remarks(finding: Finding, report: Report, style: Style) -> Iterator[str]:
-    for sentence in _sentences(finding, report, style):
-        yield f"   {style.paint('note:', Role.QUIET)} {sentence}"
-    if finding.advice:
-        yield f"   {style.paint('help:', Role.CALM)} {printable(finding.advice)}"
-
-
-def _sentences(finding: Finding, report: Report, style: Style) -> Iterator[str]:
-    if finding.leader:
-        yield f"only lost blocks lead here, {_leader(finding.leader, style)}"
-    if finding.staleness:
-        yield f"unused for {_interval(finding.staleness)}"
-    if len(report.run.processes) > 1 and finding.processes:
-        concerned = len(set(finding.processes))
-        yield f"in {concerned:,} of {plural(len(report.run.processes), 'process')}"
-    yield from map(printable, finding.notes)
-
-
-def _leader(leader: Stack, style: Style) -> str:
-    frame = first_own_frame(leader) or next(iter(leader.frames), None)
-    if frame is None:
-        return "allocated by an unknown stack"
-    function = printable(frame.function) or "??"
-    return f"allocated by {function} at {place_of(frame, style)}"
+        yield "blocks like these are freed here:", freed
 
 
 def _interval(staleness: Staleness) -> str:
@@ -147,11 +149,3 @@ def _interval(staleness: Staleness) -> str:
     if upper is None:
         return f"at least {lower:.1f} s of CPU time"
     return f"{lower:.1f} to {upper:.1f} s of CPU time"
-
-
-def _leaked_bytes(report: Report) -> int:
-    return sum(
-        finding.bytes
-        for finding in report.findings + report.hidden
-        if finding.kind is not Kind.REACHABLE
-    )

@@ -31,10 +31,9 @@ class DebugFiles:
     missing: str = ""
 
 
-def find_debug_files(
-    module: ElfFile | None, build_id: bytes, folders: tuple[Path, ...] = DEBUG_FOLDERS
-) -> DebugFiles:
+def find_debug_files(module: ElfFile | None, build_id: bytes) -> DebugFiles:
     """The debug files of a module; `module` is None when only its build-id is known."""
+    folders = DEBUG_FOLDERS
     main = _find_main(module, build_id, folders)
     if main is None or not main.has_contents(".gnu_debugaltlink"):
         return DebugFiles(main)

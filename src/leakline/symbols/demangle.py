@@ -80,8 +80,10 @@ def _readable_rust(name: str) -> str:
     without_hash, found = RUST_HASH.subn("", name)
     if not found:
         return name
-    text = RUST_ESCAPE.sub(_rust_character, without_hash).replace("..", "::")
-    return text.replace("::_<", "::<").removeprefix("_") if "<" in text else text
+    # A part that would begin with an escape begins with an underscore instead.
+    plain = without_hash.replace("::_$", "::$")
+    plain = plain[1:] if plain.startswith("_$") else plain
+    return RUST_ESCAPE.sub(_rust_character, plain).replace("..", "::")
 
 
 def _rust_character(match: re.Match[str]) -> str:

@@ -36,10 +36,11 @@ class Uncertain(Exception):  # noqa: N818 -- an answer, not an error
 
 def covers(die: DIE, address: int) -> bool:
     """Whether the code of an entry contains an address."""
-    return any(low <= address < high for low, high in _ranges(die))
+    return any(low <= address < high for low, high in ranges_of(die))
 
 
-def _ranges(die: DIE) -> Iterator[tuple[int, int]]:
+def ranges_of(die: DIE) -> Iterator[tuple[int, int]]:
+    """The code of an entry: first address and the one behind the last."""
     attributes = die.attributes
     if "DW_AT_ranges" in attributes:
         yield from _listed_ranges(die)

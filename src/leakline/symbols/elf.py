@@ -5,11 +5,12 @@ Files of other word sizes or machines are recognised, not read.
 """
 
 import os
+import stat
 import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 HEADER_64 = struct.Struct("<16sHHIQQQIHHHHHH")
 SECTION_64 = struct.Struct("<IIQQQQIIQQ")
@@ -24,6 +25,7 @@ SEGMENT_LOAD = 1
 SEGMENT_INTERPRETER = 3
 SEGMENT_NOTE = 4
 SECTION_NO_BITS = 8
+SECTION_CODE = 4
 SECTION_COMPRESSED = 0x800
 NOTE_BUILD_ID = 3
 COMPRESSION_ZLIB = 1
@@ -39,6 +41,7 @@ class ElfError(ValueError):
 class Section(NamedTuple):
     """One section header."""
 
+    number: int
     kind: int
     flags: int
     offset: int
@@ -73,6 +76,15 @@ class ElfFile:
     build_id: bytes
 
     @property
+    def code_sections(self) -> frozenset[int]:
+        """Indexes of the sections that hold code."""
+        return frozenset(
+            section.number
+            for section in self.sections.values()
+            if section.flags & SECTION_CODE
+        )
+
+    @property
     def load_address(self) -> int:
         """Address of the first loaded byte."""
         loads = [s.address for s in self.segments if s.kind == SEGMENT_LOAD]
@@ -93,7 +105,7 @@ class ElfFile:
         section = self.sections.get(name)
         if section is None or section.kind == SECTION_NO_BITS:
             return b""
-        with self.path.open("rb") as file:
+        with open_regular(self.path) as file:
             data = _read(file.fileno(), section.offset, section.size)
         return _decompress(data) if section.flags & SECTION_COMPRESSED else data
 
@@ -105,12 +117,23 @@ def read_elf(path: Path) -> ElfFile:
         ElfError: It is not a readable ELF file for 64-bit x86.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return _read_headers(path, file.fileno())
     except OSError as error:
         raise ElfError(f"it cannot be read: {error.strerror}") from None
     except struct.error:
         raise ElfError("its headers are cut short") from None
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Opens a file whose name somebody else chose.
+
+    Pipes and devices, which may hang or do something when opened, are refused.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ElfError("it is no regular file")
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    return os.fdopen(descriptor, "rb")
 
 
 def _read_headers(path: Path, descriptor: int) -> ElfFile:
@@ -158,8 +181,8 @@ def _read_sections(
         return {}
     names = _read(descriptor, rows[names_index][4], rows[names_index][5])
     return {
-        text_at(names, name): Section(kind, flags, position, size)
-        for name, kind, flags, _, position, size, *_ in rows
+        text_at(names, name): Section(index, kind, flags, position, size)
+        for index, (name, kind, flags, _, position, size, *_) in enumerate(rows)
     }
 
 

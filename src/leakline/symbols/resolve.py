@@ -24,6 +24,7 @@ from leakline.symbols.inlined_names import with_names
 from leakline.symbols.symbol_table import SymbolTable, read_symbol_table
 
 Progress = Callable[[str, int, int], None]
+PROGRESS_STEP = 500
 
 
 class Module(NamedTuple):
@@ -67,17 +68,29 @@ class _Sources:
 
 
 def resolve(
-    requests: Mapping[Module, Collection[int]], progress: Progress | None = None
+    requests: Mapping[Module, Collection[int]],
+    progress: Progress | None = None,
+    *,
+    recorded_ns: int = 0,
 ) -> Resolved:
-    """Names every requested address of every module."""
+    """Names every requested address of every module.
+
+    Args:
+        requests: Link-time addresses by module.
+        progress: Called now and then with a stage, work done and work in all.
+        recorded_ns: When the run ended, as time since the epoch. A file without
+            build-id that was changed later is not used; 0 trusts it.
+    """
     calls: list[_Calls] = []
     notes: list[str] = []
-    for done, (module, offsets) in enumerate(sorted(requests.items())):
-        if progress is not None:
-            progress("reading symbols", done, len(requests))
-        sources = _open_sources(module)
+    total = sum(map(len, requests.values()))
+    for module, offsets in sorted(requests.items()):
+        sources = _open_sources(module, recorded_ns)
         notes += sources.notes
-        calls += [_calls_at(Address(module, offset), sources) for offset in offsets]
+        for offset in offsets:
+            if progress is not None and len(calls) % PROGRESS_STEP == 0:
+                progress("naming addresses", len(calls), total)
+            calls.append(_calls_at(Address(module, offset), sources))
     names = demangle(location.symbol for call in calls for location in call.locations)
     return Resolved({call.address: _frames(call, names) for call in calls}, notes)
 
@@ -86,14 +99,14 @@ def debug_files(module: Module) -> DebugFiles:
     """Where the debug information of a module lies."""
     if not module.path.startswith("/"):
         return DebugFiles(None)
-    return find_debug_files(_read_module(module, _Sources()), module.build_id)
+    return find_debug_files(_read_module(module, _Sources(), 0), module.build_id)
 
 
-def _open_sources(module: Module) -> _Sources:
+def _open_sources(module: Module, recorded_ns: int) -> _Sources:
     sources = _Sources()
     if not module.path.startswith("/"):
         return sources  # the kernel's vdso and the like are no files
-    elf = _read_module(module, sources)
+    elf = _read_module(module, sources, recorded_ns)
     files = find_debug_files(elf, module.build_id)
     sources.table = _read_table(elf, files)
     if files.main is None:
@@ -115,17 +128,25 @@ def _open_sources(module: Module) -> _Sources:
     return sources
 
 
-def _read_module(module: Module, sources: _Sources) -> ElfFile | None:
+def _read_module(module: Module, sources: _Sources, recorded_ns: int) -> ElfFile | None:
     """The module's file, None when it is not the one that ran."""
+    path = Path(module.path)
     try:
-        elf = read_elf(Path(module.path))
-    except (ElfError, ValueError) as error:
+        elf = read_elf(path)
+        changed_ns = path.stat().st_mtime_ns
+    except (ElfError, OSError, ValueError) as error:
         sources.notes.append(f"Frames in {module.path} have no names: {error}.")
         return None
     if module.build_id and elf.build_id != module.build_id:
         sources.notes.append(
             f"Frames in {module.path} have no names: the file has changed since the "
             "run (its build-id differs)."
+        )
+        return None
+    if not module.build_id and 0 < recorded_ns < changed_ns:
+        sources.notes.append(
+            f"Frames in {module.path} have no names: the file is newer than the run, "
+            "and it has no build-id that would prove that it is the same."
         )
         return None
     return elf
@@ -151,12 +172,27 @@ def _calls_at(address: Address, sources: _Sources) -> _Calls:
         if locations and sources.shared is not None:
             locations = with_names(locations, address.offset, sources.shared)
         if locations:
-            return _Calls(address, locations, Naming.DEBUG_INFO)
+            known = _with_public_name(locations, address.offset, sources.table)
+            return _Calls(address, known, Naming.DEBUG_INFO)
     named = sources.table.find(address.offset) if sources.table is not None else None
     if named is None:
         return _Calls(address, [Location("", "", 0)], Naming.NONE)
     naming = Naming.SYMBOL if named.covers else Naming.NEAREST
     return _Calls(address, [Location(named.symbol, "", 0)], naming)
+
+
+def _with_public_name(
+    locations: list[Location], offset: int, table: SymbolTable | None
+) -> list[Location]:
+    """Calls a library's function as its users do: `strdup`, not `__strdup`."""
+    *inlined, outermost = locations
+    symbol = outermost.symbol
+    if table is None or not symbol.startswith("_") or symbol.startswith(("_Z", "_R")):
+        return locations
+    named = table.find(offset)
+    if named is None or not named.covers or named.symbol.startswith("_"):
+        return locations
+    return [*inlined, outermost._replace(symbol=named.symbol)]
 
 
 def _frames(calls: _Calls, names: Mapping[str, str]) -> tuple[Frame, ...]:

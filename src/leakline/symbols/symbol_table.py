@@ -11,9 +11,10 @@ from typing import NamedTuple
 from leakline.symbols.elf import ElfError, ElfFile, read_elf, text_at
 
 SYMBOL_64 = struct.Struct("<IBBHQQ")
-TYPE_FUNCTION = 2
-TYPE_INDIRECT_FUNCTION = 10
-BINDING_PREFERENCE = {1: 0, 2: 1, 0: 2}  # global, weak, local
+TYPE_NONE = 0
+FUNCTIONS = frozenset({2, 10})  # ordinary and indirect
+BINDING_LOCAL = 0
+BINDING_PREFERENCE = {1: 0, 2: 1, BINDING_LOCAL: 2}  # global, weak, local
 
 # Unpacked size of an embedded symbol table; the largest known are a few megabytes.
 EMBEDDED_LIMIT_BYTES = 256 << 20
@@ -30,7 +31,7 @@ class _Row(NamedTuple):
     address: int
     size: int
     name_offset: int
-    preference: int
+    rank: tuple[bool, bool, bool, int]  # smallest first, among names of one address
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +67,34 @@ def read_symbol_table(elf: ElfFile) -> SymbolTable:
 
 
 def _table(elf: ElfFile, symbols: str, strings: str) -> SymbolTable:
-    data = elf.section(symbols)
-    rows = sorted(_functions(data))
+    names = elf.section(strings)
+    rows = sorted(_functions(elf.section(symbols), names, elf.code_sections))
     return SymbolTable(
         [row.address for row in rows],
         [row.size for row in rows],
         [row.name_offset for row in rows],
-        elf.section(strings),
+        names,
     )
 
 
-def _functions(data: bytes) -> list[_Row]:
-    """Defined functions; of several at one address the one best known outside."""
+def _functions(data: bytes, names: bytes, code: frozenset[int]) -> list[_Row]:
+    """Defined functions; of several at one address the one that callers know.
+
+    Labels in code, which assembler sources use as functions, count as well.
+    """
     best: dict[int, _Row] = {}
     whole = data[: len(data) // SYMBOL_64.size * SYMBOL_64.size]
     for name, info, _, section, address, size in SYMBOL_64.iter_unpack(whole):
-        if info & 15 not in (TYPE_FUNCTION, TYPE_INDIRECT_FUNCTION) or section == 0:
+        kind = info & 15
+        is_function = kind in FUNCTIONS and section != 0
+        if not is_function and not (kind == TYPE_NONE and section in code):
             continue
-        row = _Row(address, size, name, BINDING_PREFERENCE.get(info >> 4, 3))
+        is_internal = names[name : name + 1] == b"_" and names[name : name + 2] != b"_Z"
+        binding = BINDING_PREFERENCE.get(info >> 4, 3)
+        rank = (not is_function, info >> 4 == BINDING_LOCAL, is_internal, binding)
+        row = _Row(address, size, name, rank)
         known = best.get(address)
-        if known is None or row.preference < known.preference:
+        if known is None or row.rank < known.rank:
             best[address] = row
     return list(best.values())
 

@@ -1,9 +1,9 @@
-"""The variables of a function that live in its stack frame, and which are alive.
+"""The variables of a function that live in its stack frame, and which are in scope.
 
-Reads the DWARF data of the one unit that contains an address. The answer is *certain*
-only where it holds by construction: in code compiled without optimisation every small
-variable has a slot of its own, which nothing else uses. Whatever is not understood makes
-the answer uncertain.
+Reads the DWARF data of the one unit that contains an address. There is an answer only
+where it holds by construction: in code compiled without optimisation every small
+variable has a slot of its own, which nothing else uses. Whatever is not understood gives
+no answer.
 """
 
 from collections.abc import Iterator
@@ -30,6 +30,10 @@ SCOPES_OF_VARIABLES = frozenset(
 STATIC_PLACES = frozenset(
     {"DW_OP_addr", "DW_OP_addrx", "DW_OP_const8u", "DW_OP_GNU_addr_index"}
 )
+OPTIMISATION_MARKS = frozenset(
+    {"DW_AT_call_all_calls", "DW_AT_GNU_all_call_sites", "DW_AT_APPLE_optimized"}
+)
+
 # rbp points two words below the CFA once it is set up.
 RBP_BELOW_CFA_BYTES = 16
 RBP = "DW_OP_reg6"
@@ -51,34 +55,32 @@ class Variable(NamedTuple):
 
 @dataclass(slots=True)
 class FrameVariables:
-    """What debug information says about a frame at one address.
-
-    Attributes:
-        certain: Nothing but the variables listed can use their slots.
-    """
+    """A frame at one address; only the variables listed can use their slots."""
 
     function: str
     variables: list[Variable] = field(default_factory=list)
-    certain: bool = True
 
 
 def frame_variables(units: DwarfUnits, address: int) -> FrameVariables | None:
     """The frame of the function that contains a link-time address.
 
-    None when no function is found or something is not understood.
+    None when no function is found, it was optimised, or something is not understood.
     """
     try:
+        unit = units.unit_at(address)
+        if unit is None or _is_optimised_unit(unit):
+            return None
         function = units.function_at(address)
-        return _read_frame(function, address) if function is not None else None
+        if function is None or _is_optimised_function(function):
+            return None
+        return _read_frame(function, address)
     except (Uncertain, ELFError, KeyError, ValueError, RecursionError):
         return None
 
 
 def _read_frame(function: DIE, address: int) -> FrameVariables:
-    unit = function.cu
     frame = FrameVariables(name_of(function))
-    frame.certain = _is_unoptimised(unit.get_top_DIE(), function)
-    parser = DWARFExprParser(unit.structs)
+    parser = DWARFExprParser(function.cu.structs)
     base = _frame_base(function, parser)
     for die, in_scope in _variables(function, address, in_scope=True, depth=0):
         offset = _frame_offset(die, parser)
@@ -89,29 +91,37 @@ def _read_frame(function: DIE, address: int) -> FrameVariables:
     return frame
 
 
-def _is_unoptimised(top: DIE, function: DIE) -> bool:
-    """Whether small variables have slots of their own.
+def _is_optimised_unit(unit: DIE) -> bool:
+    """Whether variables of a unit may share slots, as far as the unit tells.
 
     gcc writes its switches down; with stack protection or sanitizers it lets even small
-    variables share slots. clang marks functions that it optimised.
+    variables share slots.
     """
-    attribute = top.attributes.get("DW_AT_producer")
-    producer = attribute.value.decode("utf-8", "replace") if attribute else ""
-    if producer.startswith("GNU "):
-        switches = [word for word in producer.split() if word.startswith("-")]
-        levels = [word for word in switches if word.startswith("-O")]
-        sharing = ("-fstack-protector", "-fsanitize", "-flto")
-        return (
-            bool(switches)
-            and (not levels or levels[-1] == "-O0")
-            and not any(word.startswith(sharing) for word in switches)
-        )
-    marks = {
-        "DW_AT_call_all_calls",
-        "DW_AT_GNU_all_call_sites",
-        "DW_AT_APPLE_optimized",
-    }
-    return "clang" in producer and not marks & function.attributes.keys()
+    producer = _producer(unit)
+    if not producer.startswith("GNU "):
+        return "clang" not in producer
+    switches = [word for word in producer.split() if word.startswith("-")]
+    levels = [word for word in switches if word.startswith("-O")]
+    sharing = ("-fstack-protector", "-fsanitize", "-flto")
+    return (
+        not switches
+        or bool(levels and levels[-1] != "-O0")
+        or any(word.startswith(sharing) for word in switches)
+    )
+
+
+def _is_optimised_function(function: DIE) -> bool:
+    """Whether a function may be optimised although its unit is not.
+
+    Both compilers describe all calls of optimised functions; gcc also those of
+    functions that call nothing, which are left undecided by this.
+    """
+    return bool(OPTIMISATION_MARKS & function.attributes.keys())
+
+
+def _producer(unit: DIE) -> str:
+    attribute = unit.attributes.get("DW_AT_producer")
+    return attribute.value.decode("utf-8", "replace") if attribute else ""
 
 
 def _frame_base(function: DIE, parser: DWARFExprParser) -> int:

@@ -59,8 +59,9 @@ def has_leaks(report: Report) -> bool:
     )
 
 
-def _rank(finding: Finding) -> tuple[int, int, int, str]:
-    """Sorts by kind, then the most memory first; the id makes the order total."""
+def _rank(finding: Finding) -> tuple[int | str, ...]:
+    """Sorts by kind, then the most memory first; the rest makes the order total."""
     total_bytes = finding.bytes + finding.indirect_bytes
     total_blocks = finding.blocks + finding.indirect_blocks
-    return _KIND_ORDER[finding.kind], -total_bytes, -total_blocks, finding.id
+    totals = -total_bytes, -total_blocks, -finding.bytes, -finding.blocks
+    return (_KIND_ORDER[finding.kind], *totals, finding.id)

@@ -4,7 +4,7 @@ A suppression matches a call stack. Valgrind's kind describes the stack from the
 allocation outwards; LeakSanitizer's names something that appears anywhere on it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
@@ -13,6 +13,9 @@ from leakline.model.finding import Finding, Kind
 from leakline.model.report import Report
 from leakline.model.stack import Frame, Stack
 from leakline.triage.patterns import lsan_pattern, valgrind_pattern
+
+# Whether blocks of a kind, allocated by a stack, are to be hidden.
+StackTest = Callable[[Kind, Stack], bool]
 
 # Valgrind's stacks begin with the allocation function; ours begin at its caller.
 ALLOCATION_FUNCTIONS = (
@@ -51,8 +54,12 @@ class Suppression(Protocol):
         Only what a user wrote is worth listing as unused.
         """
 
-    def matches(self, kind: Kind, stack: Stack) -> bool:
-        """Whether blocks of this kind, allocated by this stack, are to be hidden."""
+    def among(self, frames: Sequence[Frame]) -> StackTest | None:
+        """A test for stacks that consist of these very frame objects.
+
+        None when no such stack can match. Each frame is looked at once here, however
+        many stacks it is on.
+        """
 
 
 class Part(Enum):
@@ -71,11 +78,6 @@ class FramePattern:
     part: Part
     pattern: str = ""
 
-    def matches(self, frame: Frame) -> bool:
-        """Whether the frame has what the line asks for."""
-        match = valgrind_pattern(self.pattern)
-        return any(map(match, _texts(frame, self.part)))
-
     def matches_allocator(self) -> bool:
         """Whether the line can stand for the allocation function itself."""
         match = valgrind_pattern(self.pattern)
@@ -93,33 +95,41 @@ class StackSuppression:
     patterns: tuple[FramePattern, ...]
     kinds: frozenset[Kind] | None = None
 
-    def matches(self, kind: Kind, stack: Stack) -> bool:
-        """Matches from the innermost frame; frames behind the last line are free."""
-        if self.kinds is not None and kind not in self.kinds:
-            return False
-        return _matches_from(self.patterns, stack.frames) or (
-            self.patterns[0].matches_allocator()
-            and _matches_from(self.patterns[1:], stack.frames)
-        )
+    def among(self, frames: Sequence[Frame]) -> StackTest | None:
+        """Tests from the innermost frame; frames behind the last line are free."""
+        lines = [_matching(pattern, frames) for pattern in self.patterns]
+        allocator_first = self.patterns[0].matches_allocator()
+        behind_first = lines[1:]
+        if any(line == set() for line in behind_first):
+            return None
+        if lines[0] == set() and not allocator_first:
+            return None
+
+        def test(kind: Kind, stack: Stack) -> bool:
+            if self.kinds is not None and kind not in self.kinds:
+                return False
+            return _matches_from(lines, stack.frames) or (
+                allocator_first and _matches_from(behind_first, stack.frames)
+            )
+
+        return test
 
 
 @dataclass(frozen=True, slots=True)
 class AnywhereSuppression:
-    """A `leak:` line in LeakSanitizer's format."""
+    """A `leak:` line in LeakSanitizer's format; it covers every kind."""
 
     name: str
     origin: str
     pattern: str
 
-    def matches(self, kind: Kind, stack: Stack) -> bool:  # noqa: ARG002 (all kinds)
-        """Looks for the pattern in every function, file and module of the stack."""
+    def among(self, frames: Sequence[Frame]) -> StackTest | None:
+        """Looks for the pattern in every function, file and module of a stack."""
         match = lsan_pattern(self.pattern)
-        return any(
-            match(text)
-            for frame in stack.frames
-            for part in (Part.FUNCTION, Part.OBJECT, Part.SOURCE)
-            for text in _texts(frame, part)
-        )
+        hits = {id(frame) for frame in frames if any(map(match, _all_texts(frame)))}
+        if not hits:
+            return None
+        return lambda _, stack: any(id(frame) in hits for frame in stack.frames)
 
 
 def apply_suppressions(report: Report, suppressions: Sequence[Suppression]) -> Report:
@@ -129,11 +139,13 @@ def apply_suppressions(report: Report, suppressions: Sequence[Suppression]) -> R
     """
     if not suppressions:
         return report
+    frames = _distinct_frames(report.findings)
+    tests = [suppression.among(frames) for suppression in suppressions]
     shown: list[Finding] = []
     hidden: list[tuple[str, Finding]] = []
     used: set[int] = set()
     for finding in report.findings:
-        index = _first_match(suppressions, finding)
+        index = _first_match(tests, finding)
         if index is None:
             shown.append(finding)
         else:
@@ -148,11 +160,25 @@ def apply_suppressions(report: Report, suppressions: Sequence[Suppression]) -> R
     )
 
 
-def _first_match(suppressions: Sequence[Suppression], finding: Finding) -> int | None:
-    for index, suppression in enumerate(suppressions):
-        if suppression.matches(finding.kind, finding.allocation):
+def _distinct_frames(findings: Iterable[Finding]) -> list[Frame]:
+    """The frame objects of all stacks; stacks that share calls share the objects."""
+    frames = {
+        id(frame): frame
+        for finding in findings
+        for stack in (finding.allocation, finding.leader)
+        if stack is not None
+        for frame in stack.frames
+    }
+    return list(frames.values())
+
+
+def _first_match(tests: Iterable[StackTest | None], finding: Finding) -> int | None:
+    for index, test in enumerate(tests):
+        if test is None:
+            continue
+        if test(finding.kind, finding.allocation):
             return index
-        if finding.leader and suppression.matches(Kind.LOST, finding.leader):
+        if finding.leader and test(Kind.LOST, finding.leader):
             return index
     return None
 
@@ -165,21 +191,36 @@ def _unused(suppressions: Iterable[Suppression], used: set[int]) -> tuple[str, .
     )
 
 
-def _matches_from(patterns: Sequence[FramePattern], frames: Sequence[Frame]) -> bool:
+def _matching(pattern: FramePattern, frames: Iterable[Frame]) -> set[int] | None:
+    """Ids of the frame objects a line matches; None for a line of any frames."""
+    if pattern.part is Part.ANY_FRAMES:
+        return None
+    match = valgrind_pattern(pattern.pattern)
+    return {
+        id(frame) for frame in frames if any(map(match, _texts(frame, pattern.part)))
+    }
+
+
+def _matches_from(lines: Sequence[set[int] | None], frames: Sequence[Frame]) -> bool:
     """Follows all ways of matching at once, so `...` lines cost no backtracking."""
     positions = {0}
-    for pattern in patterns:
-        if pattern.part is Part.ANY_FRAMES:
+    for line in lines:
+        if line is None:
             positions = set(range(min(positions), len(frames) + 1))
         else:
             positions = {
                 position + 1
                 for position in positions
-                if position < len(frames) and pattern.matches(frames[position])
+                if position < len(frames) and id(frames[position]) in line
             }
         if not positions:
             return False
     return True
+
+
+def _all_texts(frame: Frame) -> Iterator[str]:
+    for part in (Part.FUNCTION, Part.OBJECT, Part.SOURCE):
+        yield from _texts(frame, part)
 
 
 def _texts(frame: Frame, part: Part) -> tuple[str, ...]:

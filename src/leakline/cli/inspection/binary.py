@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from leakline.cli.inspection.elf_header import ElfHeader
 from leakline.cli.inspection.observation import Observation, State
 from leakline.cli.inspection.program import interpreter_of_script, why_unwatchable
 from leakline.symbols.debug_files import find_debug_files
@@ -10,6 +11,9 @@ from leakline.symbols.elf import ElfError, ElfFile, read_elf
 from leakline.symbols.symbol_table import SYMBOL_64
 
 _FIXED_ADDRESS = 2
+_OTHER_ALLOCATORS = ("libjemalloc", "libtcmalloc", "libmimalloc", "libhoard")
+_PROPERTIES = ".note.gnu.property"
+_CET = (0xC0000002).to_bytes(4, "little")  # the property that marks IBT and SHSTK
 _LONGEST_BUILD_ID_SHOWN = 8
 
 
@@ -32,9 +36,13 @@ def inspect_program(path: str) -> Iterator[Observation]:
         yield Observation("program", State.LIMITED, words)
         return
     yield _kind(elf)
-    yield _allocator(elf)
+    with elf.path.open("rb") as file:
+        yield _allocator(elf, ElfHeader(file).needed)
     yield _stacks(elf)
     yield _names(elf)
+    if elf.has_contents(_PROPERTIES) and _CET in elf.section(_PROPERTIES):
+        words = "marked for control-flow protection (CET); no lens here minds"
+        yield Observation("protection", State.GOOD, words)
 
 
 def _kind(elf: ElfFile) -> Observation:
@@ -43,7 +51,7 @@ def _kind(elf: ElfFile) -> Observation:
     return Observation("program", State.GOOD, words)
 
 
-def _allocator(elf: ElfFile) -> Observation:
+def _allocator(elf: ElfFile, needed: tuple[str, ...]) -> Observation:
     if _defines(elf, b"malloc"):
         words = (
             "the program brings its own malloc (as when jemalloc or tcmalloc is linked "
@@ -51,7 +59,9 @@ def _allocator(elf: ElfFile) -> Observation:
             "library, or leave it out, to watch the program"
         )
         return Observation("allocator", State.BAD, words)
-    words = "malloc comes from a library; the runtime takes its place"
+    others = [name for name in needed if name.startswith(_OTHER_ALLOCATORS)]
+    words = f"malloc comes from {' and '.join(others) or 'the C library'}; the runtime "
+    words += "takes its place while the program is watched"
     return Observation("allocator", State.GOOD, words)
 
 

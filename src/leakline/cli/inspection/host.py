@@ -27,6 +27,7 @@ def inspect_host(environment: Mapping[str, str]) -> Iterator[Observation]:
     yield _runtime(environment)
     yield Observation("kernel", State.GOOD, f"Linux {platform.release()}")
     yield _address_space()
+    yield _overcommit()
     yield _userfaultfd()
     yield _pagemap_scan()
     yield _perf_events()
@@ -51,6 +52,16 @@ def _address_space() -> Observation:
         "tables count as well, so memory may run out earlier than without Leakline"
     )
     return Observation("memory limit", State.LIMITED, words)
+
+
+def _overcommit() -> Observation:
+    if _content("/proc/sys/vm/overcommit_memory") == "2":
+        words = (
+            "strict (vm.overcommit_memory is 2): the heap's own tables count, so memory "
+            "may run out earlier than without Leakline"
+        )
+        return Observation("overcommit", State.LIMITED, words)
+    return Observation("overcommit", State.GOOD, "not strict")
 
 
 def _userfaultfd() -> Observation:

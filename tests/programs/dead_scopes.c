@@ -1,0 +1,60 @@
+// Blocks that only variables of ended scopes hold while their function still runs.
+// Built without optimisation; a mark of the heap alone calls all of them reachable.
+#include <stdlib.h>
+
+#include "corpus.h"
+
+struct pair {
+    char* first;
+    char* second;
+};
+
+CASE char* scope_ended_bad(void) {
+    return malloc(10);
+}
+
+CASE struct pair members_of_ended_scope_bad(void) {
+    return (struct pair){malloc(20), malloc(21)};
+}
+
+CASE char* loop_ended_bad(void) {
+    return malloc(30);
+}
+
+CASE char* scope_open_ok(void) {
+    return malloc(40);
+}
+
+CASE char* function_scope_ok(void) {
+    return malloc(50);
+}
+
+CASE char* also_held_by_live_variable_ok(void) {
+    return malloc(60);
+}
+
+CASE void leave(void) {
+    char* held = function_scope_ok();
+    char* both = NULL;
+    {
+        char* ended = scope_ended_bad();
+        KEEP(ended);
+        struct pair members = members_of_ended_scope_bad();
+        KEEP(members.first);
+        char* shared = also_held_by_live_variable_ok();
+        both = shared;
+    }
+    for (int round = 0; round < 1; round++) {
+        char* inside = loop_ended_bad();
+        KEEP(inside);
+    }
+    {
+        char* open = scope_open_ok();
+        KEEP(both);
+        exit(held == NULL || open == NULL);
+    }
+}
+
+int main(void) {
+    leave();
+}

@@ -1,0 +1,23 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
+def test_blocks_of_ended_scopes_are_lost(
+    version: str, build: Callable[..., Path], watch: Callable[..., Any]
+) -> None:
+    program = build("dead_scopes.c", "-O0", "-fno-stack-protector", version)
+    outcome = watch([program], "--show", "all")
+    lost = {name for name in outcome.functions("lost") if name.endswith(("bad", "ok"))}
+    assert lost == {
+        "scope_ended_bad",
+        "members_of_ended_scope_bad",
+        "loop_ended_bad",
+    }
+    notes = [
+        note for one in outcome.report["findings"] for note in one.get("notes", [])
+    ]
+    assert any("`ended` of leave" in note for note in notes)
