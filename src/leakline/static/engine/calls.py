@@ -1,5 +1,7 @@
 """Calls: the callee's summaries or model applied to the caller's state."""
 
+from dataclasses import replace
+
 from leakline.model.finding import Kind
 from leakline.static.engine import memory
 from leakline.static.engine.application import Application
@@ -128,8 +130,9 @@ def apply_summary(
     for latent in summary.latent:
         _bring_about(ctx, s, latent, row, values)
     states = []
-    last = len(summary.disjuncts) - 1
-    for number, disjunct in enumerate(summary.disjuncts):
+    disjuncts = _apart(summary.disjuncts)
+    last = len(disjuncts) - 1
+    for number, disjunct in enumerate(disjuncts):
         state = s.copy() if number < last else s
         application = Application(ctx, state, row, values, disjunct, number)
         # Applying a disjunct costs about as much as so many instructions.
@@ -137,6 +140,22 @@ def apply_summary(
         if application.run(summary):
             states.append(state)
     return states
+
+
+# A behaviour with so few alternatives is applied once for each of them.
+_FEW_ALTERNATIVES = 3
+
+
+def _apart(disjuncts: tuple[Disjunct, ...]) -> list[Disjunct]:
+    """Behaviours that do nothing, such as failing early, one for each reason."""
+    found: list[Disjunct] = []
+    for d in disjuncts:
+        idle = not (d.frees or d.allocations or d.escapes)
+        if idle and 1 < len(d.alternatives) <= _FEW_ALTERNATIVES:
+            found.extend(replace(d, alternatives=(one,)) for one in d.alternatives)
+        else:
+            found.append(d)
+    return found
 
 
 def _bring_about(

@@ -91,9 +91,15 @@ def _without(d: Disjunct, foreign: frozenset[str]) -> Disjunct:
     return _renumbered(slim)
 
 
-def _is_plain(name: Name) -> bool:
-    """What a global itself holds, as against memory that it leads to."""
-    return bool(name[0] == "cell" and name[1][0] == "global")
+def _is_plain(part: Any) -> bool:  # noqa: ANN401  # names nest
+    """Whether a condition is on what globals themselves hold, not what they lead to."""
+    if not isinstance(part, tuple):
+        return True
+    if part[:1] == ("cell",) and part[1][0] == "global":
+        return True
+    if part[:1] == ("cell",) and next(_globals(part), None) is not None:
+        return False
+    return all(_is_plain(inner) for inner in part)
 
 
 def _heap_number(value: NamedValue | None) -> int:

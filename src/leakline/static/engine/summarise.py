@@ -25,7 +25,8 @@ from leakline.static.engine.summary import (
 from leakline.static.engine.values import GLOBAL, HEAP, STACK, SYMBOL, Value
 
 _MOST_WRITES = 80
-_MOST_CONDITIONS = 12
+_MOST_CONDITIONS = 24
+_WEIGHTS = {"eq": 0, "slt": 0, "ult": 0, "arg": 1}
 _MOST_UNKNOWN = 40
 
 
@@ -215,6 +216,9 @@ def _conditions(ctx: Context, s: State, namer: Namer) -> Conditions:
         for base, known in s.ranges.items()
         if nameable(ctx, base)
     ]
+    if len(found) > _MOST_CONDITIONS:
+        # Numbers compared with each other decide most, then what arguments are.
+        found.sort(key=lambda item: _WEIGHTS.get(item[0][0], 2))
     return tuple(found[:_MOST_CONDITIONS])
 
 
