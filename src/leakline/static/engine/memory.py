@@ -66,7 +66,8 @@ def untouched(ctx: Context, s: State, base: int, offset: Offset) -> Value:
             constant = ctx.initial(base, offset)
             if constant is not None:
                 return constant
-        version = version or s.world
+        # The library's own variables, such as stdout, are taken to stay as they are.
+        version = version or (s.world if base in ctx.globals else 0)
     elif kind in (HEAP, STACK):
         return ctx.terms.symbol("unset", base, offset, version)
     return ctx.terms.symbol("cell", base, offset, version)
