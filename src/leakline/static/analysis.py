@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from leakline.errors import CheckError
 from leakline.model.finding import Finding
 from leakline.static.component import Checker
 from leakline.static.engine.context import Options
@@ -30,7 +31,8 @@ class AnalysisOptions:
         malloc_may_fail: Also follow paths on which malloc returns null.
         null_dereference: Report uses of an allocation that may be null.
         cache: The user's cache folder; None keeps nothing.
-        scheduler: Address of a Dask scheduler; empty for processes of this machine.
+        scheduler: Address of a cluster's scheduler; only the empty address, which
+            stands for processes of this machine, is supported.
     """
 
     jobs: int = 1
@@ -79,7 +81,16 @@ def analyse(
     options: AnalysisOptions,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Analysis:
-    """Check every function of a program."""
+    """Check every function of a program.
+
+    Raises:
+        CheckError: A scheduler was asked for.
+    """
+    if options.scheduler:
+        raise CheckError(
+            f"Cannot analyse on {options.scheduler}: this version of Leakline has no "
+            "support for clusters; leave --scheduler out."
+        )
     checked = _check(program, models, options, progress)
     shown = list(_reported(program, checked))
     findings, suppressed = split_suppressed(Reporter(program).findings(shown))
