@@ -378,3 +378,112 @@ int cleanup_attribute_ok(void) {
     }
     return 0;
 }
+
+struct cell {
+    struct cell *link;
+};
+
+static struct cell *append(struct cell *root) {
+    if (root == NULL) {
+        return calloc(1, sizeof *root);
+    }
+    struct cell *last = root;
+    while (last->link != NULL) {
+        last = last->link;
+    }
+    last->link = append(last->link);
+    return root;
+}
+
+static void append_some(struct cell **list) {
+    while (maybe()) {
+        *list = append(*list);
+    }
+}
+
+void appended_by_recursion_ok(void) {
+    struct cell *list = NULL;
+    append_some(&list);
+    append_some(&list);
+    while (list != NULL) {
+        struct cell *following = list->link;
+        free(list);
+        list = following;
+    }
+}
+
+struct file {
+    int error;
+    struct file *self;
+};
+
+static void close_file(int *error, struct file *file, int abandon) {
+    if (file->self != file) {
+        *error = -2;
+        return;
+    }
+    if (file->error == 3 && !abandon) {
+        if (error != NULL) {
+            *error = -1;
+        }
+        return;
+    }
+    if (error != NULL) {
+        *error = 0;
+    }
+    free(file);
+}
+
+void closed_at_second_try_ok(void) {
+    int error;
+    struct file *file = malloc(sizeof *file);
+    file->self = file;
+    file->error = maybe();
+    close_file(&error, file, 0);
+    if (error != 0) {
+        close_file(NULL, file, 1);
+    }
+}
+
+void closed_at_first_try_only_bad(void) {
+    int error;
+    struct file *file = malloc(sizeof *file);
+    file->self = file;
+    file->error = maybe();
+    close_file(&error, file, 0);
+}
+
+static char **merge(char **left, char **right, int n) {
+    left = realloc(left, 2 * n * sizeof *left);
+    memcpy(left + n, right, n * sizeof *left);
+    free(right);
+    return left;
+}
+
+char **contents_copied_ok(char **left, int n) {
+    char **right = calloc(n, sizeof *right);
+    right[0] = strdup("a");
+    return merge(left, right, n);
+}
+
+static char *log_buffer;
+
+static void log_text(const char *text) {
+    if (log_buffer != NULL && maybe()) {
+        free(log_buffer);
+        log_buffer = NULL;
+    }
+    if (log_buffer == NULL) {
+        log_buffer = strdup(text);
+    }
+}
+
+void logging_does_not_matter_bad(void) {
+    char *p = make();
+    log_text("one");
+    log_text("two");
+    if (maybe()) {
+        return;
+    }
+    free(p);
+}

@@ -1,6 +1,7 @@
 // Library functions: families of release functions, results through arguments.
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <iconv.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,4 +244,25 @@ void open_memstream_ok(void) {
     fputs("x", stream);
     fclose(stream);
     free(text);
+}
+
+int iconv_ok(void) {
+    iconv_t converter = iconv_open("UTF-8", "ASCII");
+    if (converter == (iconv_t)-1) {
+        return 1;
+    }
+    iconv_close(converter);
+    return 0;
+}
+
+int iconv_bad(void) {
+    iconv_t converter = iconv_open("UTF-8", "ASCII");
+    if (converter == (iconv_t)-1) {
+        return 1;
+    }
+    if (maybe()) {
+        return 2;
+    }
+    iconv_close(converter);
+    return 0;
 }

@@ -130,7 +130,7 @@ def apply_summary(
     for latent in summary.latent:
         _bring_about(ctx, s, latent, row, values)
     states = []
-    disjuncts = _apart(summary.disjuncts)
+    disjuncts = _apart(ctx, summary.disjuncts)
     last = len(disjuncts) - 1
     for number, disjunct in enumerate(disjuncts):
         state = s.copy() if number < last else s
@@ -146,12 +146,13 @@ def apply_summary(
 _FEW_ALTERNATIVES = 3
 
 
-def _apart(disjuncts: tuple[Disjunct, ...]) -> list[Disjunct]:
-    """Behaviours that do nothing, such as failing early, one for each reason."""
+def _apart(ctx: Context, disjuncts: tuple[Disjunct, ...]) -> list[Disjunct]:
+    """One behaviour for each reason: of those that do nothing, or all in a replay."""
     found: list[Disjunct] = []
     for d in disjuncts:
         idle = not (d.frees or d.allocations or d.escapes)
-        if idle and 1 < len(d.alternatives) <= _FEW_ALTERNATIVES:
+        few = idle and len(d.alternatives) <= _FEW_ALTERNATIVES
+        if (few or ctx.replaying) and len(d.alternatives) > 1:
             found.extend(replace(d, alternatives=(one,)) for one in d.alternatives)
         else:
             found.append(d)

@@ -1,5 +1,6 @@
 """Everything the walk over one function needs to know besides its states."""
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,6 +22,7 @@ from leakline.static.instructions import (
     IntConstant,
     Invoke,
     NullConstant,
+    OtherConstant,
     TextConstant,
     ZeroConstant,
 )
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from leakline.static.models.language import Model
 
 _ASCII = 128
+# A number written as an address, such as MAP_FAILED.
+_ADDRESS = re.compile(r"inttoptr \(i\d+ (-?\d+) to ptr\)$")
 # A joined value with more parts than this is not worth following.
 _MOST_PARTS = 12
 # Small functions may be walked so far.
@@ -144,6 +148,8 @@ class Context:
                 return self.terms.base(CODE, code), 0
             case GlobalConstant():
                 return self._global(constant.name), constant.offset
+            case OtherConstant() if address := _ADDRESS.search(constant.text):
+                return int(address[1])
             case _:
                 return self.terms.symbol("undef", "constant", index)
 
