@@ -4,7 +4,10 @@
 known miss or false alarm; it fails here too when it is mended, so that it is renamed.
 """
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -181,3 +184,20 @@ def test_a_cluster_is_refused_in_a_sentence(facts_of: FactsOf) -> None:
     options = AnalysisOptions(scheduler="tcp://localhost:8786")
     with pytest.raises(CheckError, match="no support for clusters"):
         analyse(program, MODELS, options)
+
+
+def test_keys_of_the_cache_are_the_same_in_every_process() -> None:
+    program = (
+        "from leakline.static.content import content_digest as digest;"
+        "print(digest((frozenset({'noreturn', 'malloc', 'pure'}), 1)).hex())"
+    )
+    keys = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(keys) == 1

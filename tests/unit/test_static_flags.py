@@ -70,6 +70,11 @@ def test_objects_libraries_and_shared_links_are_told_apart() -> None:
     assert parsed.shared
 
 
+@pytest.mark.parametrize("flag", ["-rdynamic", "-Wl,-E", "-Wl,--export-dynamic"])
+def test_programs_that_plugins_may_call_are_known(flag: str) -> None:
+    assert parse_compiler([flag, "a.o", "-o", "prog"]).exports
+
+
 def test_response_files_are_replaced_with_their_arguments() -> None:
     files = {"x": '-DNAME="a b"\n@y', "y": "-c 'odd name.c'"}
     assert expand(["@x", "-o", "a.o"], files.get) == [

@@ -237,6 +237,18 @@ def test_a_library_may_be_handed_any_function(facts_of: FactsOf) -> None:
     assert indirect_call(program, "call") is None
 
 
+def test_a_program_that_loads_code_may_be_handed_any_function(
+    facts_of: FactsOf,
+) -> None:
+    unit = facts_of(
+        "void *dlsym(void *, const char *);\n"
+        "static int a(int x) { return x; } int (*kept)(int) = a;\n"
+        "void load(void *p) { kept = dlsym(p, 0); }\n"
+        "int main(int n, char **v) { return kept(n); }\n"
+    )
+    assert indirect_call(Program([unit], [linked(0)]), "main") is None
+
+
 def test_a_callback_is_called_by_the_function_it_is_given_to(
     facts_of: FactsOf,
 ) -> None:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from leakline.static.facts import Linkage, Unit
 
+# A program that uses one of these runs code that is in none of its units.
+LOADERS = frozenset({"dlopen", "dlsym", "dlvsym", "dlmopen", "g_module_symbol"})
+
 
 @dataclass(frozen=True, slots=True)
 class LinkUnit:
@@ -33,6 +36,7 @@ class Linker:
             LinkUnit("", frozenset(range(len(units))), closed=False),
         )
         self._partners = _partners(len(units), self._links)
+        self._open = _open_units(units, self._links)
         self._functions = _definitions(
             (number, name, function.linkage)
             for number, unit in enumerate(units)
@@ -63,7 +67,7 @@ class Linker:
 
     def is_closed(self, unit: int) -> bool:
         """Whether every program the unit is part of is closed."""
-        return all(link.closed for link in self._links if unit in link.units)
+        return unit not in self._open
 
     def _resolve(
         self, definitions: Sequence[tuple[int, Linkage]], unit: int
@@ -79,6 +83,16 @@ class Linker:
         if strong:
             return None
         return equal[0] if equal else (visible[0][0] if len(visible) == 1 else None)
+
+
+def _open_units(units: Sequence[Unit], links: Sequence[LinkUnit]) -> frozenset[int]:
+    """Units of programs that code from elsewhere can hand functions to."""
+    is_open: set[int] = set()
+    for link in links:
+        loads_code = any(LOADERS & units[n].declarations.keys() for n in link.units)
+        if loads_code or not link.closed:
+            is_open |= link.units
+    return frozenset(is_open)
 
 
 def _partners(count: int, links: Sequence[LinkUnit]) -> list[frozenset[int]]:

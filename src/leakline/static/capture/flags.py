@@ -133,6 +133,7 @@ KEPT_PREFIXES = (
 SOURCE_SUFFIXES = frozenset(
     {".c", ".i", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CC", ".CPP", ".ii"}
 )
+EXPORT_OPTIONS = ("--export-dynamic", "-Wl,-E")
 # Modes in which the compiler makes no object, archive or program.
 QUERIES = frozenset({"-E", "-M", "-MM", "-fsyntax-only", "--version", "--help", "-###"})
 QUERY_PREFIXES = ("-print-", "-dumpversion", "-dumpmachine", "-dumpfullversion")
@@ -147,6 +148,7 @@ class Parsed:
         objects: Inputs that are not sources, as written.
         makes_objects: Stops before linking (-c or -S).
         shared: Links a shared library (-shared) or relocatable object (-r).
+        exports: Links a program whose functions plugins may call (-rdynamic).
         query: Asks the compiler something instead of building.
     """
 
@@ -157,6 +159,7 @@ class Parsed:
     output: str | None = None
     makes_objects: bool = False
     shared: bool = False
+    exports: bool = False
     query: bool = False
 
 
@@ -178,6 +181,8 @@ def _sort(argument: str, rest: Iterator[str], parsed: Parsed) -> None:
         parsed.makes_objects = True
     elif argument in {"-shared", "-r", "--relocatable", "-dynamiclib"}:
         parsed.shared = True
+    elif argument == "-rdynamic" or argument.endswith(EXPORT_OPTIONS):
+        parsed.exports = True
     elif argument.startswith("-l"):
         parsed.libraries.append(argument[2:] or next(rest, ""))
     elif argument.startswith("-L"):

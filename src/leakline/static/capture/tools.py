@@ -104,7 +104,7 @@ def _link(directory: Path, parsed: Parsed, objects: list[Path]) -> list[LinkStep
         return []
     inputs = [*objects, *(_absolute(directory, name) for name in parsed.objects)]
     output = _absolute(directory, parsed.output or "a.out")
-    closed = not parsed.shared
+    closed = not (parsed.shared or parsed.exports)
     return [LinkStep(output, tuple(inputs), tuple(parsed.libraries), closed)]
 
 
