@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-# Oldest files go when the folder has grown beyond this.
+# Oldest files go when a folder has grown beyond this.
 MAX_BYTES = 2 << 30
 KEEP_BYTES = MAX_BYTES * 3 // 4
 

@@ -14,7 +14,7 @@ from leakline.model.report import Coverage, LensState, Report, Run
 from leakline.reports.places import relative_path
 from leakline.static.analysis import Analysis, AnalysisOptions, analyse
 from leakline.static.cache import trim, user_cache_folder
-from leakline.static.capture.facts_cache import FactsCache
+from leakline.static.capture.facts_cache import FACTS_FOLDER, FactsCache
 from leakline.static.capture.gather import Gathered, Gatherer
 from leakline.static.capture.toolchain import find_toolchain
 from leakline.static.models.library import load_models
@@ -52,7 +52,7 @@ def check(arguments: Namespace) -> Report:
             lambda done, total: progress.update("analysing", done, total),
         )
     if cache:
-        trim(cache)
+        trim(cache / FACTS_FOLDER)
     return _report(arguments, inputs, gathered, analysis)
 
 

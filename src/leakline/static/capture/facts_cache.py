@@ -17,6 +17,8 @@ from leakline.static.cache import write_atomically
 
 # A source keeps facts for so many states of its headers (branches, configurations).
 MAX_VARIANTS = 4
+# Facts, the bulk of the cache, lie apart from what must not be trimmed.
+FACTS_FOLDER = "facts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class FactsCache:
         return self._hashes[name]
 
     def _facts_path(self, name: str) -> Path:
-        return self._folder / "facts" / name[:2] / f"{name}.facts"
+        return self._folder / FACTS_FOLDER / name[:2] / f"{name}.facts"
 
     def _manifest_path(self, request: str) -> Path:
         return self._folder / "manifests" / request[:2] / f"{request}.json"
