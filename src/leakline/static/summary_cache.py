@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from leakline.static.component import Checker
+from leakline.static.content import content_digest
 from leakline.static.engine.function import Checked
 from leakline.static.engine.summary import Summary
 from leakline.static.surroundings import ProgramSurroundings
@@ -62,7 +63,7 @@ class SummaryCache:
     @staticmethod
     def digest(summary: Summary) -> bytes:
         """Names the content of a summary."""
-        return hashlib.blake2b(repr(summary).encode(), digest_size=16).digest()
+        return content_digest(summary)
 
     def get(self, key: bytes) -> dict[str, Checked] | None:
         """The result kept under a key."""

@@ -1,8 +1,8 @@
 """The rest of the program, as the walk over one function sees it."""
 
-import hashlib
 from collections.abc import Mapping
 
+from leakline.static.content import content_digest
 from leakline.static.engine.function import unknown_summary
 from leakline.static.engine.summary import Summary
 from leakline.static.facts import Body, Global
@@ -65,15 +65,19 @@ class ProgramSurroundings:
     def digest(self) -> bytes:
         """Names all that the walk may learn here besides summaries and models."""
         function = self._entry.function
-        seen = hashlib.blake2b(function.digest(), digest_size=16)
-        for name in function.calls:
-            declaration = self._program.declaration(self._entry.unit, name)
-            seen.update(repr((self.code_id(name), declaration)).encode())
-        for name in function.globals:
-            variable = self.variable(name)
-            constant = variable is not None and variable.constant
-            content = variable.initialiser if variable and constant else None
-            seen.update(repr((self.global_id(name), constant, content)).encode())
-        seen.update(repr(self._program.callees(self._entry.id)).encode())
-        seen.update(repr(function.declaration).encode())
-        return seen.digest()
+        called = tuple(
+            (self.code_id(name), self._program.declaration(self._entry.unit, name))
+            for name in function.calls
+        )
+        used = tuple(map(self._used, function.globals))
+        callees = self._program.callees(self._entry.id)
+        return content_digest(
+            function.digest(), called, used, callees, function.declaration
+        )
+
+    def _used(self, name: str) -> tuple[object, ...]:
+        variable = self.variable(name)
+        if variable is None:
+            return self.global_id(name), None, None
+        content = variable.initialiser if variable.constant else None
+        return self.global_id(name), variable.constant, content

@@ -60,7 +60,7 @@ def _without(d: Disjunct, foreign: frozenset[str]) -> Disjunct:
         touched |= foreign.intersection(_globals(changed))
     for write in d.writes:
         touched |= foreign.intersection(_globals(write.base))
-    hidden = {write.value for write in d.writes if is_foreign(write.base)}
+    hidden = dict.fromkeys(w.value for w in d.writes if is_foreign(w.base))
     kept = d.kept | set(map(_heap_number, hidden)) - {-1}
     escapes = {v: None for v in d.escapes if not is_foreign(v)}
     escapes.update((v, None) for v in hidden if _is_caller_pointer(v, is_foreign))
