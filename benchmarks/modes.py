@@ -66,7 +66,7 @@ def memcheck(_folder: Path) -> Wrapping:
 def heaptrack(folder: Path) -> Wrapping:
     """Record with heaptrack, without the analysis afterwards."""
     output = folder / "heaptrack"
-    return Wrapping(("heaptrack", "--record-only", "-o", str(output)))
+    return Wrapping(("heaptrack", "--raw", "-o", str(output)))
 
 
 def leak_sanitizer(folder: Path) -> Wrapping:

@@ -2,6 +2,7 @@
 // against a plain model, and the shapes that are easy to get wrong.
 #include "lens/classify.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "block_graph.h"
@@ -179,6 +180,40 @@ static void every_word_of_a_long_table_counts(void) {
     graph_release();
 }
 
+// Page tables grow with every page that was read, even if it holds only zeros.
+static size_t page_table_kib(void) {
+    char line[256];
+    size_t kib = 0;
+    FILE* status = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof line, status) != NULL) {
+        (void)sscanf(line, "VmPTE: %zu", &kib);
+    }
+    fclose(status);
+    return kib;
+}
+
+// Both when it is reached and when it is lost, a huge sparse table is searched where
+// it holds something, and stays sparse.
+static void a_huge_sparse_table_stays_sparse(void) {
+    enum { WORDS = 1 << 26 };
+    graph_make(3);
+    graph.words[0] = WORDS;
+    graph.words[1] = graph.words[2] = 1;
+    graph.memory[0] = ll_heap_allocate(WORDS * sizeof(uintptr_t), 1);
+    graph.memory[1] = ll_heap_allocate_zeroed(8, 2);
+    graph.memory[2] = ll_heap_allocate_zeroed(8, 3);
+    graph.memory[0][WORDS / 2 + 77] = (uintptr_t)graph.memory[1];
+    graph.memory[0][WORDS - 1] = (uintptr_t)graph.memory[2];
+    size_t before = page_table_kib();
+    graph.root[0] = true;
+    CHECK(graph_look(1 << 20) == 0);
+    graph.root[0] = false;
+    CHECK(graph_look(1 << 20) == 1);
+    CHECK(before > 0 && page_table_kib() < before + 300);
+    CHECK(said[1].kind == LL_GROUP_indirect && said[2].kind == LL_GROUP_indirect);
+    graph_release();
+}
+
 static void pointers_that_do_not_count(void) {
     graph_make(2);
     graph_allocate();
@@ -204,6 +239,7 @@ int main(void) {
     a_block_that_points_to_itself_is_lost();
     a_lost_list_has_its_head_as_leader();
     every_word_of_a_long_table_counts();
+    a_huge_sparse_table_stays_sparse();
     pointers_that_do_not_count();
     return failures != 0;
 }

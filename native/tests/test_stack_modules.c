@@ -71,12 +71,22 @@ static void code_at_the_same_address_is_told_apart(void) {
     CHECK(module_is(second_frame.module, "plugin_second", true));
 }
 
-static void library_loaded_again_is_named_again(void) {
+// Plugins that are reloaded for ever need no more room.
+static void library_loaded_again_is_the_same_module(void) {
+    uint32_t first = capture_in_plugin("plugin_first");
+    uint32_t second = capture_in_plugin("plugin_second");
+    uint32_t modules = ll_module_count();
+    uint32_t nodes = ll_node_count();
     for (unsigned i = 0; i < 20; i++) {
-        const char* name = i % 3 == 0 ? "plugin_second" : "plugin_first";
+        bool is_second = i % 3 == 0;
+        const char* name = is_second ? "plugin_second" : "plugin_first";
         uint32_t node = capture_in_plugin(name);
         CHECK(module_is(plugin_frame(node).module, name, true));
+        CHECK(plugin_frame(node).module ==
+              plugin_frame(is_second ? second : first).module);
     }
+    CHECK(ll_module_count() == modules);
+    CHECK(ll_node_count() < nodes + 20);
 }
 
 static void the_program_is_known_by_its_path(void) {
@@ -123,7 +133,7 @@ int main(void) {
     the_program_is_known_by_its_path();
     compare();
     code_at_the_same_address_is_told_apart();
-    library_loaded_again_is_named_again();
+    library_loaded_again_is_the_same_module();
     compare();
     images_are_found_in_the_list_of_mappings_too();
     return failures != 0;

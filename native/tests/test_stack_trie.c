@@ -128,6 +128,19 @@ static void retired_code_gets_new_nodes(void) {
     CHECK(ll_trie_child(0, key) != fresh);
 }
 
+static void revived_code_gets_its_nodes_back(void) {
+    ll_node_key key = ll_node_key_of(0x7100100, 0, 0);
+    uint32_t first = ll_trie_child(0, key);
+    ll_trie_retire(0x7100000, 0x7101000, 101);
+    uint32_t second = ll_trie_child(0, key);
+    ll_trie_retire(0x7100000, 0x7101000, 102);
+    ll_trie_revive(101);
+    CHECK(first != second && ll_trie_child(0, key) == first);
+    ll_trie_retire(0x7100000, 0x7101000, 101);
+    ll_trie_revive(102);
+    CHECK(ll_trie_child(0, key) == second);
+}
+
 static void a_million_nodes_fit(void) {
     uint32_t before = ll_node_count();
     for (uintptr_t i = 1; i <= 1000000; i++) {
@@ -145,6 +158,7 @@ int main(void) {
     flags_and_reasons_tell_nodes_apart();
     equal_stacks_have_one_node_in_all_threads();
     retired_code_gets_new_nodes();
+    revived_code_gets_its_nodes_back();
     a_million_nodes_fit();
     return failures != 0;
 }

@@ -5,12 +5,16 @@ from typing import Any
 import pytest
 
 
+@pytest.mark.parametrize("options", [(), ("--show", "all")])
 @pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
 def test_blocks_of_ended_scopes_are_lost(
-    version: str, build: Callable[..., Path], watch: Callable[..., Any]
+    version: str,
+    options: tuple[str, ...],
+    build: Callable[..., Path],
+    watch: Callable[..., Any],
 ) -> None:
     program = build("dead_scopes.c", "-O0", "-fno-stack-protector", version)
-    outcome = watch([program], "--show", "all")
+    outcome = watch([program], *options)
     lost = {name for name in outcome.functions("lost") if name.endswith(("bad", "ok"))}
     assert lost == {
         "scope_ended_bad",

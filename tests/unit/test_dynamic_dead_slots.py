@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from leakline.dynamic.dead_slots import DeadSlots, move_dead
-from leakline.dynamic.merge import GroupKey, Groups, HeapGroup
+from leakline.dynamic.merge import GroupKey, Groups, HeapGroup, group_at
 from leakline.dynamic.process_log import ProcessLog, Snapshot
 from leakline.dynamic.stack_table import ProcessStacks, StackTable
 from leakline.model.finding import Kind
@@ -139,7 +139,9 @@ def test_too_much_debug_information_is_left_unread_and_counted(
 FRAME, OUTER, INNER = 1, 2, 3
 
 
-def move(program: Path, held: list[StackHeldRecord]) -> Groups:
+def move(
+    program: Path, held: list[StackHeldRecord], counted_under: tuple[int, int]
+) -> Groups:
     """Judges blocks of two places, both reachable, held as the records say."""
     address = at_exit(program)
     log = ProcessLog(ProcessKey(1, 1))
@@ -151,16 +153,19 @@ def move(program: Path, held: list[StackHeldRecord]) -> Groups:
     log.nodes[OUTER] = NodeRecord(OUTER, FRAME, 0x2000, 1, 0, 0)
     log.nodes[INNER] = NodeRecord(INNER, FRAME, 0x2100, 1, 0, 0)
     stacks = ProcessStacks(log, StackTable())
-    groups = {
-        GroupKey(Kind.REACHABLE, stacks.number(OUTER), 0): HeapGroup(5, 50, pids={1}),
-        GroupKey(Kind.REACHABLE, stacks.number(INNER), 0): HeapGroup(1, 8, pids={1}),
-    }
+    groups: Groups = {}
+    for node, blocks in zip(counted_under, (5, 1), strict=True):
+        key = GroupKey(Kind.REACHABLE, stacks.number(node), 0)
+        group_at(groups, key).add(HeapGroup(blocks, blocks * 10, pids={1}))
     snapshot = Snapshot(SnapshotBeginRecord(1, 1, 0, 1, 0, 0, 0, 0), held=held)
     move_dead(groups, log, snapshot, stacks, DeadSlots())
     return groups
 
 
-def test_blocks_held_by_dead_slots_are_lost(program: Path) -> None:
+@pytest.mark.parametrize("counted_under", [(OUTER, INNER), (0, 0)])
+def test_blocks_held_by_dead_slots_are_lost(
+    program: Path, counted_under: tuple[int, int]
+) -> None:
     dead = variable(program, "ended").cfa_offset
     groups = move(
         program,
@@ -168,6 +173,7 @@ def test_blocks_held_by_dead_slots_are_lost(program: Path) -> None:
             StackHeldRecord(OUTER, FRAME, 1, 7, dead, 2, 20, 0),
             StackHeldRecord(INNER, FRAME, 0, 7, dead, 1, 8, 0),
         ],
+        counted_under,
     )
     by_kind = {key.kind: group for key, group in groups.items()}
     assert by_kind[Kind.REACHABLE].blocks == 3
@@ -186,6 +192,7 @@ def test_one_slot_that_may_be_alive_keeps_the_block_reachable(program: Path) -> 
             StackHeldRecord(OUTER, FRAME, 1, 7, dead, 2, 20, 0),
             StackHeldRecord(OUTER, FRAME, 1, 7, alive, 2, 20, 0),
         ],
+        (OUTER, INNER),
     )
     assert {key.kind for key in groups} == {Kind.REACHABLE}
     assert sum(group.blocks for group in groups.values()) == 6

@@ -36,13 +36,15 @@ struct ll_classified ll_classify(struct ll_marker* marker, struct ll_tally* tall
     return classifier.result;
 }
 
-static void point_if_unreached(struct ll_block source, uintptr_t word) {
+// Marks the unreached block that a word of another one points to.
+static void point_if_unreached(uintptr_t word, void* context) {
+    const struct ll_block* source = context;
     struct ll_block target;
     if (!ll_is_heap_address(word) || !ll_block_at(word, &target) ||
         ll_block_mark(target) != LL_MARK_UNREACHED) {
         return;
     }
-    bool itself = target.span == source.span && target.index == source.index;
+    bool itself = target.span == source->span && target.index == source->index;
     if (!itself && !ll_block_is_inherited(target)) {
         ll_block_set_mark(target, LL_MARK_POINTED);
     }
@@ -59,10 +61,7 @@ static bool count_reached_or_point(struct ll_block block, void* context) {
         uint32_t kind = ignored ? LL_GROUP_ignored : LL_GROUP_reachable;
         ll_tally_add(classifier->tally, block, kind, 0);
     } else {
-        const uintptr_t* word = (const uintptr_t*)ll_block_start(block);
-        for (size_t left = ll_block_size(block) / sizeof *word; left > 0; left--) {
-            point_if_unreached(block, *word++);
-        }
+        ll_marker_visit_words(classifier->marker, block, point_if_unreached, &block);
     }
     return true;
 }

@@ -2,6 +2,7 @@
 
 #include "base/attributes.h"
 #include "os/memory.h"
+#include "os/residence.h"
 
 // A mark is a chain of cache misses: the header of a block's span, the word that
 // describes the block, its contents. Each step waits in a short queue while what it
@@ -11,6 +12,10 @@ enum { SEEN_LENGTH = 16, MET_LENGTH = 16, NEXT_LENGTH = 16 };
 // Longer ranges are searched in pieces of so many words, with the rest kept on the
 // stack: a huge table of pointers then needs no more stack than a small one.
 enum { PIECE_WORDS = 128 };
+
+// Of blocks longer than this only pages with memory behind them are searched: a huge
+// sparse table costs what it holds, and no pages appear because of us.
+enum { SPARSE_WORDS = (1 << 20) / sizeof(uintptr_t) };
 
 struct range {
     const uintptr_t* at;
@@ -38,8 +43,10 @@ struct ll_marker {
     unsigned seen_first, seen_count;
     unsigned met_first, met_count;
     unsigned next_first, next_count;
-    bool any_pending; // a block got the pending mark
-    bool failed;      // a block was left out
+    struct ll_residence residence;
+    bool residence_open; // once a long block was met
+    bool any_pending;    // a block got the pending mark
+    bool failed;         // a block was left out
     size_t depth;
     size_t capacity;
     size_t mapped_bytes;
@@ -58,6 +65,9 @@ struct ll_marker* ll_marker_start(size_t limit_bytes) {
 }
 
 void ll_marker_end(struct ll_marker* marker) {
+    if (marker->residence_open) {
+        ll_residence_close(&marker->residence);
+    }
     ll_memory_unmap(marker, marker->mapped_bytes);
 }
 
@@ -147,15 +157,40 @@ LL_INLINE void search(struct ll_marker* marker, struct range range) {
     }
 }
 
+static LL_COLD void skip_absent_pages(struct ll_marker* marker, struct range* range) {
+    if (!marker->residence_open) {
+        ll_residence_open(&marker->residence);
+        marker->residence_open = true;
+    }
+    uintptr_t end = (uintptr_t)range->end & -(uintptr_t)LL_PAGE_SIZE;
+    range->at = (const uintptr_t*)ll_residence_first(&marker->residence,
+                                                     marker->residence.private_source,
+                                                     (uintptr_t)range->at, end);
+}
+
+// Takes a piece off the front of a range; the range is empty when it was the last one.
+LL_INLINE struct range take_piece(struct ll_marker* marker, struct range* range) {
+    bool starts_page = (uintptr_t)range->at % LL_PAGE_SIZE == 0;
+    if (range->end - range->at > SPARSE_WORDS && starts_page &&
+        ll_is_heap_address((uintptr_t)range->at)) {
+        skip_absent_pages(marker, range);
+    }
+    struct range piece = *range;
+    if (piece.end - piece.at > PIECE_WORDS) {
+        piece.end = piece.at + PIECE_WORDS;
+    }
+    range->at = piece.end;
+    return piece;
+}
+
 // Moves ranges from the stack to the queue. A long one leaves its rest on the stack,
 // in the place it had.
 static void fetch_ranges(struct ll_marker* marker) {
     while (marker->next_count < NEXT_LENGTH && marker->depth > 0) {
-        struct range range = marker->stack[--marker->depth];
-        if (range.end - range.at > PIECE_WORDS) {
-            struct range rest = {range.at + PIECE_WORDS, range.end};
-            marker->stack[marker->depth++] = rest;
-            range.end = rest.at;
+        struct range* top = &marker->stack[marker->depth - 1];
+        struct range range = take_piece(marker, top);
+        if (top->at == top->end) {
+            marker->depth--;
         }
         __builtin_prefetch(range.at);
         __builtin_prefetch(range.end - 1);
@@ -184,13 +219,8 @@ static void drain(struct ll_marker* marker) {
 // Searches a range of any length with no more stack than a piece of it needs.
 static void search_in_pieces(struct ll_marker* marker, struct range range) {
     while (range.at < range.end) {
-        struct range piece = range;
-        if (piece.end - piece.at > PIECE_WORDS) {
-            piece.end = piece.at + PIECE_WORDS;
-        }
-        search(marker, piece);
+        search(marker, take_piece(marker, &range));
         drain(marker);
-        range.at = piece.end;
     }
 }
 
@@ -208,6 +238,17 @@ void ll_mark_range(struct ll_marker* marker, const void* start, const void* end)
 
 void ll_mark_contents(struct ll_marker* marker, struct ll_block block) {
     search_in_pieces(marker, contents(block));
+}
+
+void ll_marker_visit_words(struct ll_marker* marker, struct ll_block block,
+                           ll_word_visitor* visit, void* context) {
+    struct range range = contents(block);
+    while (range.at < range.end) {
+        struct range piece = take_piece(marker, &range);
+        for (; piece.at < piece.end; piece.at++) {
+            visit(*piece.at, context);
+        }
+    }
 }
 
 static bool search_if_pending(struct ll_block block, void* context) {

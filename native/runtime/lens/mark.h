@@ -34,6 +34,11 @@ void ll_mark_word(struct ll_marker* marker, uintptr_t word);
 void ll_mark_range(struct ll_marker* marker, const void* start, const void* end);
 void ll_mark_contents(struct ll_marker* marker, struct ll_block block);
 
+// Calls `visit` for each word of a block's contents that is not surely 0.
+typedef void ll_word_visitor(uintptr_t word, void* context);
+void ll_marker_visit_words(struct ll_marker* marker, struct ll_block block,
+                           ll_word_visitor* visit, void* context);
+
 // Completes the flood. False when it failed on a full stack: some blocks that it would
 // have met bear their old marks.
 bool ll_mark_finish(struct ll_marker* marker);

@@ -11,13 +11,12 @@
 #include "base/attributes.h"
 #include "os/syscall.h"
 
+// All zeros is a free lock.
 struct ll_lock {
     uint32_t state; // LL_LOCK_*
 };
 
 enum { LL_LOCK_FREE, LL_LOCK_HELD, LL_LOCK_CONTENDED };
-
-#define LL_LOCK_INITIAL ((struct ll_lock){LL_LOCK_FREE})
 
 LL_INLINE bool ll_lock_try(struct ll_lock* lock) {
     uint32_t expected = LL_LOCK_FREE;

@@ -92,13 +92,20 @@ static bool is_resident(struct ll_residence* residence, uintptr_t page, uintptr_
     return residence->resident[index];
 }
 
-bool ll_residence_next(struct ll_residence* residence, enum ll_residence_source source,
-                       uintptr_t start, uintptr_t end, uintptr_t* run_start,
-                       uintptr_t* run_end) {
+uintptr_t ll_residence_first(struct ll_residence* residence,
+                             enum ll_residence_source source, uintptr_t start,
+                             uintptr_t end) {
     uintptr_t page = start;
     while (page < end && !is_resident(residence, page, end, source)) {
         page += LL_PAGE_SIZE;
     }
+    return page;
+}
+
+bool ll_residence_next(struct ll_residence* residence, enum ll_residence_source source,
+                       uintptr_t start, uintptr_t end, uintptr_t* run_start,
+                       uintptr_t* run_end) {
+    uintptr_t page = ll_residence_first(residence, source, start, end);
     *run_start = page;
     while (page < end && is_resident(residence, page, end, source)) {
         page += LL_PAGE_SIZE;

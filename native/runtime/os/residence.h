@@ -35,3 +35,8 @@ void ll_residence_close(struct ll_residence* residence);
 bool ll_residence_next(struct ll_residence* residence, enum ll_residence_source source,
                        uintptr_t start, uintptr_t end, uintptr_t* run_start,
                        uintptr_t* run_end);
+
+// The first page with memory behind it in [start, end), or `end`.
+uintptr_t ll_residence_first(struct ll_residence* residence,
+                             enum ll_residence_source source, uintptr_t start,
+                             uintptr_t end);

@@ -59,15 +59,14 @@ static bool ends_with(const char* text, const char* end) {
            strcmp(text + text_length - end_length, end) == 0;
 }
 
-// The same file at the same place: a library that was unloaded and loaded again is the
-// same module if it came to lie where it was.
+// The same file at the same place.
 static bool is_image(const struct module* module, const struct ll_image* image) {
     return module->view.start == image->start && module->view.end == image->end &&
            module->view.base == image->bias &&
            ends_with(module->view.path, image->name);
 }
 
-// Newest first, since the newest one at an address is the loaded one. Index or -1.
+// Index or -1. Newest first: those of plugins are asked for most.
 static int find_loaded(uintptr_t address) {
     for (uint32_t i = atomic_load(&registry.count); i-- > 0;) {
         const struct module* module = &registry.entries[i];
@@ -188,6 +187,28 @@ static LL_COLD void add(const struct ll_image* image) {
     atomic_store(&registry.count, count + 1);
 }
 
+static bool has_same_build_id(const struct module* module,
+                              const struct ll_image* image) {
+    struct module now = {0};
+    read_build_id(image, &now);
+    return now.view.build_id_length == module->view.build_id_length &&
+           memcmp(now.build_id, module->build_id, sizeof now.build_id) == 0;
+}
+
+// A library that was unloaded and came back to its old place is the same module, so
+// that a program may reload its plugins for ever.
+static bool revive(const struct ll_image* image) {
+    for (uint32_t i = atomic_load(&registry.count); i-- > 0;) {
+        struct module* module = &registry.entries[i];
+        if (is_image(module, image) && has_same_build_id(module, image)) {
+            ll_trie_revive(i + 1);
+            atomic_store(&module->unloaded, false);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void note(const struct ll_image* image) {
     int known = find_loaded(image->start);
     if (known >= 0 && is_image(&registry.entries[known], image)) {
@@ -197,7 +218,9 @@ static void note(const struct ll_image* image) {
         ll_rules_forget();
         ll_frames_forget();
     }
-    add(image);
+    if (!revive(image)) {
+        add(image);
+    }
 }
 
 bool ll_module_note(uintptr_t address) {

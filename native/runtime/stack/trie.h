@@ -29,3 +29,6 @@ uint32_t ll_trie_find(uint32_t parent, ll_node_key key);
 // Nodes of code in [start, end) stay as they are under the module's name, but new code
 // at these addresses gets new nodes.
 void ll_trie_retire(uintptr_t start, uintptr_t end, uint32_t module);
+
+// The module was loaded again, to the same addresses: its nodes are good again.
+void ll_trie_revive(uint32_t module);

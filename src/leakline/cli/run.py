@@ -84,6 +84,12 @@ def _start(
 ) -> Child:
     try:
         options = watching.runtime_options(arguments, place.path)
+        if (
+            arguments.recording is None
+            and arguments.show == presentation.SHOWN_BY_DEFAULT
+        ):
+            # Nobody will ask this recording again where reachable blocks come from.
+            options["reachable"] = "0"
         return Child(path, command, watching_environment(os.environ, options))
     except LeaklineError:
         place.remove()

@@ -135,8 +135,7 @@ def _move(
     for (stack, direct), record in sorted(held.items()):
         number = stacks.number(stack)
         moved = HeapGroup(record.blocks, record.bytes, pids={pid})
-        if not _take_reachable(groups, number, moved):
-            continue
+        _take_reachable(groups, number, moved)
         if direct or not leader:
             moved.notes.append(note)
             group_at(groups, GroupKey(Kind.LOST, number, 0)).add(moved)
@@ -147,14 +146,17 @@ def _move(
             owner.indirect_bytes += moved.bytes
 
 
-def _take_reachable(groups: Groups, stack: int, moved: HeapGroup) -> bool:
-    """Takes blocks out of their reachable group; False if it does not hold as many."""
-    key = GroupKey(Kind.REACHABLE, stack, 0)
-    group = groups.get(key)
-    if group is None or group.blocks < moved.blocks or group.bytes < moved.bytes:
-        return False
-    group.blocks -= moved.blocks
-    group.bytes -= moved.bytes
-    if not group.blocks:
-        del groups[key]
-    return True
+def _take_reachable(groups: Groups, stack: int, moved: HeapGroup) -> None:
+    """Takes blocks out of the reachable ones they were counted among.
+
+    A run that nobody asks for reachable blocks counts them all under the empty stack.
+    """
+    for number in (stack, 0):
+        key = GroupKey(Kind.REACHABLE, number, 0)
+        group = groups.get(key)
+        if group and group.blocks >= moved.blocks and group.bytes >= moved.bytes:
+            group.blocks -= moved.blocks
+            group.bytes -= moved.bytes
+            if not group.blocks:
+                del groups[key]
+            return
