@@ -102,6 +102,17 @@ def test_the_path_is_shown_step_by_step(folder: Path) -> None:
     assert check_text.render(shown, Style(folder)) == TEXT
 
 
+def test_misuse_is_named_by_where_it_shows(folder: Path) -> None:
+    step = PathStep(str(folder / "a.c"), 6, "released a second time", 9)
+    finding = Finding(
+        *("x", (Engine.STATIC,), Kind.DOUBLE_FREE, Confidence.LIKELY, 1, 0, Stack()),
+        path=(step,),
+    )
+    text = check_text.render(report(finding), Style(folder))
+    assert text.startswith("a.c:6:9: double free: released a second time\n")
+    assert "Found 1 double free." in text
+
+
 def test_nothing_found_is_said(folder: Path) -> None:
     text = check_text.render(report(), Style(folder))
     assert text == (

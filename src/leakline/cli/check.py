@@ -94,12 +94,6 @@ def _add_analysis_arguments(parser: ArgumentParser) -> None:
         default=0,
         help="processes to use (default: one for each core)",
     )
-    parser.add_argument(
-        "--scheduler",
-        metavar="tcp://HOST:PORT",
-        default="",
-        help="analyse on the Dask cluster behind this address",
-    )
 
 
 def _add_report_arguments(parser: ArgumentParser) -> None:

@@ -70,13 +70,12 @@ def _place(file: str, line: int, column: int, style: Style) -> str:
 
 
 def _summary(finding: Finding) -> str:
-    function = _function(finding.loss.stack if finding.loss else finding.allocation)
-    size = f"{plural(finding.bytes, 'byte')} " if finding.bytes else ""
+    if finding.kind is not Kind.LOST and finding.path:
+        return finding.path[-1].event
+    size = f"{plural(finding.bytes, 'byte')} " if finding.bytes else "memory "
     slot = finding.loss.slot if finding.loss else None
     held = f", last held by `{slot}`" if slot else ""
-    if finding.kind is Kind.LOST:
-        return f"{size or 'memory '}allocated in {_function(finding.allocation)}{held}"
-    return f"in {function}{held}"
+    return f"{size}allocated in {_function(finding.allocation)}{held}"
 
 
 def _function(stack: Stack) -> str:

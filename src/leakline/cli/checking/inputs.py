@@ -62,8 +62,9 @@ def _recorded(command: Sequence[str]) -> Inputs:
 
 
 def _extra_flags(arguments: Namespace) -> tuple[str, ...]:
-    pairs = (("-I", arguments.include), ("-D", arguments.define))
-    return tuple(f"{option}{value}" for option, values in pairs for value in values)
+    # A compile database may compile in another folder than the user's.
+    folders = (f"-I{Path(folder).absolute()}" for folder in arguments.include)
+    return (*folders, *(f"-D{macro}" for macro in arguments.define))
 
 
 def _named(paths: Sequence[Path], flags: tuple[str, ...]) -> Inputs:
