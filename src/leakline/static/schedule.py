@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from leakline.static.component import Checker
 from leakline.static.engine.function import Checked
 from leakline.static.engine.summary import Summary
-from leakline.static.summary_cache import SummaryCache
+from leakline.static.summary_cache import Kept, SummaryCache
 
 Component = tuple[str, ...]
 Progress = Callable[[int, int], None]
@@ -39,6 +39,7 @@ class Schedule:
         self._program = checker.program
         self.checked: dict[str, Checked] = {}
         self._digests: dict[str, bytes] = {}
+        self._keys: dict[Component, bytes] = {}
         self._waiting: dict[Component, set[Component]] = {}
         self._callers: dict[Component, list[Component]] = {}
         self._ready: list[Component] = []
@@ -103,21 +104,19 @@ class Schedule:
     def _reuse(self, ids: Component) -> bool:
         """Take the component's result from the cache, if it is there."""
         key = self._cache.key(self._checker, ids, self._digests)
-        self._digests.update(dict.fromkeys(ids, key))
-        found = self._cache.get(key)
-        if found is None:
+        kept = self._cache.get(key)
+        if kept is None:
+            self._keys[ids] = key
             return False
-        self._finish(ids, found, stored=True)
+        self._settle(ids, kept)
         return True
 
-    def _finish(
-        self, ids: Component, found: dict[str, Checked], *, stored: bool = False
-    ) -> None:
-        if not stored:
-            self._cache.put(self._digests[ids[0]], found)
-        self.checked.update(found)
-        for name, checked in found.items():
-            self._digests[name] = self._cache.digest(checked.summary)
+    def _finish(self, ids: Component, found: dict[str, Checked]) -> None:
+        self._settle(ids, self._cache.put(self._keys.pop(ids), found))
+
+    def _settle(self, ids: Component, kept: Kept) -> None:
+        self.checked.update(kept.checked)
+        self._digests.update(kept.digests)
         for caller in self._callers.get(ids, ()):
             self._waiting[caller].discard(ids)
             if not self._waiting[caller]:

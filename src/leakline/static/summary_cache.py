@@ -11,17 +11,23 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from leakline.static.component import Checker
 from leakline.static.content import content_digest
 from leakline.static.engine.function import Checked
-from leakline.static.engine.summary import Summary
 from leakline.static.surroundings import ProgramSurroundings
 
 # Raise when summaries change their meaning.
-_VERSION = 1
+_VERSION = 2
 _MOST_ROWS = 200_000
+
+
+class Kept(NamedTuple):
+    """A component's result, and the digests that name its summaries' content."""
+
+    checked: dict[str, Checked]
+    digests: dict[str, bytes]
 
 
 class SummaryCache:
@@ -48,6 +54,8 @@ class SummaryCache:
         self, checker: Checker, ids: tuple[str, ...], digests: Mapping[str, bytes]
     ) -> bytes:
         """Names all that the component's result depends on."""
+        if self._database is None:
+            return b""
         if self._base is None:
             options = repr((_VERSION, checker.options)).encode()
             self._base = hashlib.blake2b(options + checker.models.digest()).digest()
@@ -60,29 +68,27 @@ class SummaryCache:
                 seen.update(digests.get(callee, b""))
         return seen.digest()
 
-    @staticmethod
-    def digest(summary: Summary) -> bytes:
-        """Names the content of a summary."""
-        return content_digest(summary)
-
-    def get(self, key: bytes) -> dict[str, Checked] | None:
+    def get(self, key: bytes) -> Kept | None:
         """The result kept under a key."""
         if self._database is None:
             return None
         query = "SELECT content FROM results WHERE key = ?"
         row = self._database.execute(query, (key,)).fetchone()
-        if row is None:
-            return None
         # The file lies in the user's own folder, which only the user can write.
-        found: dict[str, Checked] = pickle.loads(row[0])  # noqa: S301
-        return found
+        return None if row is None else Kept(*pickle.loads(row[0]))  # noqa: S301
 
-    def put(self, key: bytes, checked: dict[str, Checked]) -> None:
-        """Keep a result."""
-        if self._database is not None:
-            content = pickle.dumps(checked, protocol=5)
-            command = "INSERT OR REPLACE INTO results VALUES (?, ?)"
-            self._database.execute(command, (key, content))
+    def put(self, key: bytes, checked: dict[str, Checked]) -> Kept:
+        """Keep a result; without a database nothing needs to be named."""
+        if self._database is None:
+            return Kept(checked, {})
+        kept = Kept(
+            checked,
+            {name: content_digest(found.summary) for name, found in checked.items()},
+        )
+        command = "INSERT OR REPLACE INTO results VALUES (?, ?)"
+        content = pickle.dumps(tuple(kept), protocol=5)
+        self._database.execute(command, (key, content))
+        return kept
 
 
 def _open(folder: Path) -> sqlite3.Connection | None:
