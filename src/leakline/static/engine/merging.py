@@ -7,9 +7,8 @@ from leakline.static.engine import memory
 from leakline.static.engine.constraints import value_range
 from leakline.static.engine.context import Context
 from leakline.static.engine.heap import collect
-from leakline.static.engine.naming import nameable
 from leakline.static.engine.ranges import ANY, Range, hull
-from leakline.static.engine.state import ALLOCATED, ESCAPED, Case, Cells, State
+from leakline.static.engine.state import ALLOCATED, ESCAPED, Cells, State
 from leakline.static.engine.values import SYMBOL, Offset, Value
 
 
@@ -94,7 +93,6 @@ def join(ctx: Context, s: State, other: State, place: object) -> None:
     _join_registers(ctx, s, other, place, ranges)
     _join_memory(ctx, s, other, place, ranges)
     _join_objects(s, other)
-    s.cases = _joined_cases(ctx, s, other, ranges)
     s.replace_ranges(ranges)
     s.zeroed &= other.zeroed
     s.touched |= other.touched
@@ -116,34 +114,6 @@ def _join_objects(s: State, other: State) -> None:
             v for v in s.variables if other.variables.get(v) != s.variables[v]
         ]:
             del s.writable_variables()[variable]
-
-
-# More cases than this say too little to be worth carrying.
-_MOST_CASES = 6
-
-
-def _joined_cases(
-    ctx: Context, s: State, other: State, ranges: dict[int, Range]
-) -> tuple[Case, ...]:
-    """Both states' cases, each with what the joined ranges no longer say."""
-    mine = _lost_ranges(ctx, s, ranges)
-    theirs = _lost_ranges(ctx, other, ranges)
-    cases = [_both(case, mine) for case in s.cases]
-    cases += [_both(case, theirs) for case in other.cases]
-    found = tuple(dict.fromkeys(cases))
-    return ((),) if () in found or len(found) > _MOST_CASES else found
-
-
-def _lost_ranges(ctx: Context, s: State, ranges: dict[int, Range]) -> Case:
-    return tuple(
-        (base, known)
-        for base, known in s.ranges.items()
-        if ranges.get(base) != known and nameable(ctx, base)
-    )
-
-
-def _both(case: Case, more: Case) -> Case:
-    return tuple({**dict(case), **dict(more)}.items()) if more else case
 
 
 def _joined_ranges(s: State, other: State) -> dict[int, Range]:

@@ -14,9 +14,6 @@ ALLOCATED, FREED, ESCAPED = "allocated", "freed", "escaped"
 # A cell holds a value of a number of bytes.
 Cells: TypeAlias = dict[Offset, tuple[Value, int]]
 
-# Bases of symbols with what is known of them.
-Case: TypeAlias = tuple[tuple[int, Range], ...]
-
 _MEMORY, _RANGES, _OBJECTS, _HOLDERS, _VARIABLES, _FACTS = 1, 2, 4, 8, 16, 32
 _ALL = 63
 
@@ -59,8 +56,6 @@ class State:
         epoch: Tells unknown values of different rounds of a loop apart.
         loops: The loops being walked, outermost first.
         world: Version of what unknown code may have changed (globals).
-        cases: What was known in each of the states that were joined into this one,
-            of values that callers can name; one of them holds.
         copied: Objects of callers whose contents were copied elsewhere.
         touched: Ids of globals that callees changed and that are not named here.
         arrival: Location of the jump or branch that led to the block.
@@ -74,7 +69,6 @@ class State:
         "_owned",
         "_shared",
         "arrival",
-        "cases",
         "copied",
         "dropped",
         "env",
@@ -108,7 +102,6 @@ class State:
         self.world = 0
         self.touched: frozenset[str] = frozenset()
         self.copied: frozenset[int] = frozenset()
-        self.cases: tuple[Case, ...] = ((),)
         self.arrival = 0
         self.trail: Any = None
         self.path: Any = None
@@ -133,7 +126,6 @@ class State:
         other.world = self.world
         other.touched = self.touched
         other.copied = self.copied
-        other.cases = self.cases
         other.arrival = self.arrival
         other.trail = self.trail
         other.path = self.path

@@ -10,8 +10,7 @@ from leakline.static.engine.heap import bases_in
 from leakline.static.engine.joining import join_equal
 from leakline.static.engine.naming import Namer, nameable
 from leakline.static.engine.places import place_of
-from leakline.static.engine.ranges import ANY, Range, narrowed
-from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, Case, State
+from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, State
 from leakline.static.engine.summary import (
     Conditions,
     Disjunct,
@@ -54,7 +53,7 @@ def _disjunct(ctx: Context, left: Exit) -> Disjunct:
     writes, overwritten, lost = _writes(ctx, s, namer, reached)
     escaped.update(lost)
     frees = _frees(ctx, s, namer)
-    alternatives = _alternatives(ctx, s, namer)
+    conditions = _conditions(ctx, s, namer)
     allocations = tuple(
         replace(ctx.allocations[base], zeroed=base in s.zeroed) for base in namer.heap
     )
@@ -65,7 +64,7 @@ def _disjunct(ctx: Context, left: Exit) -> Disjunct:
     )
     names = [namer.base(base) for base in sorted(escaped) if _named(ctx, s, base)]
     return Disjunct(
-        alternatives=alternatives,
+        alternatives=(conditions,),
         allocations=allocations,
         kept=kept,
         frees=frees,
@@ -211,29 +210,12 @@ def _frees(ctx: Context, s: State, namer: Namer) -> tuple[Release, ...]:
     return tuple(found)
 
 
-def _alternatives(ctx: Context, s: State, namer: Namer) -> tuple[Conditions, ...]:
-    """What holds at entry: the ranges, together with one of the cases."""
-    common = {b: known for b, known in s.ranges.items() if nameable(ctx, b)}
-    found: dict[Conditions, None] = {}
-    for case in s.cases:
-        ranges = _narrowed(common, case)
-        if ranges is not None:
-            found[_conditions(ranges, namer)] = None
-    return tuple(found) or (_conditions(common, namer),)
-
-
-def _narrowed(ranges: dict[int, Range], case: Case) -> dict[int, Range] | None:
-    both = dict(ranges)
-    for base, known in case:
-        narrow = narrowed(both.get(base, ANY), known)
-        if narrow is None:
-            return None
-        both[base] = narrow
-    return both
-
-
-def _conditions(ranges: dict[int, Range], namer: Namer) -> Conditions:
-    found = [(namer.base(base), known) for base, known in ranges.items()]
+def _conditions(ctx: Context, s: State, namer: Namer) -> Conditions:
+    found = [
+        (namer.base(base), known)
+        for base, known in s.ranges.items()
+        if nameable(ctx, base)
+    ]
     if len(found) > _MOST_CONDITIONS:
         # Numbers compared with each other decide most, then what arguments are.
         found.sort(key=lambda item: _WEIGHTS.get(item[0][0], 2))
