@@ -38,13 +38,18 @@ class Reporter:
     def findings(
         self, defects: Iterable[tuple[Defect, Brought | None]]
     ) -> tuple[Finding, ...]:
-        """One finding for each origin of an object, in the order of the source."""
-        groups: dict[object, list[tuple[Defect, Brought | None]]] = {}
+        """One finding for what one change mends, in the order of the source."""
+        groups: list[list[tuple[Defect, Brought | None]]] = []
+        known: dict[object, int] = {}
         for item in sorted(defects, key=lambda item: self._sort_key(item[0])):
-            groups.setdefault(_group(item[0]), []).append(item)
-        found = [
-            self._finding(*group[0], _also(self, group)) for group in groups.values()
-        ]
+            keys = _group_keys(item[0])
+            place = next((known[key] for key in keys if key in known), len(groups))
+            if place == len(groups):
+                groups.append([])
+            groups[place].append(item)
+            for key in keys:
+                known.setdefault(key, place)
+        found = [self._finding(*group[0], _also(self, group)) for group in groups]
         return _with_fingerprints(found)
 
     def _sort_key(self, defect: Defect) -> tuple[str, int, int, str]:
@@ -118,11 +123,14 @@ class Reporter:
         return path.removeprefix(folder)
 
 
-def _group(defect: Defect) -> object:
-    """Defects that one change to the source mends are one finding."""
+def _group_keys(defect: Defect) -> list[object]:
+    """Leaks are one when the object comes from one place, or one slot loses it."""
     if defect.allocation is None or defect.kind is not Kind.LOST:
-        return defect.identity
-    return defect.kind, defect.allocation.places
+        return [defect.identity]
+    keys: list[object] = [(defect.kind, defect.allocation.places)]
+    if defect.ending is not None and defect.ending.slot:
+        keys.append((defect.ending.place, defect.ending.slot))
+    return keys
 
 
 def _also(
