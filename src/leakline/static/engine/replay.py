@@ -58,6 +58,8 @@ class Replay:
     def _along_trail(self) -> Iterator[Candidate]:
         states = [initial_state(self.ctx)]
         for place, block in enumerate(self._trail):
+            if self.ctx.walked > self.ctx.options.replay_instructions:
+                return
             following = self._trail[place + 1 : place + 2]
             after: list[State] = []
             for state in states:
