@@ -60,16 +60,21 @@ static void reload(const char* const* lines) {
     stock.items = parse_list(lines); // leaks the list that was there
 }
 
+static void show(void) {
+    for (const struct item* item = stock.items; item != NULL; item = item->next) {
+        printf("%-10s %4d  (%s)\n", item->name, item->count, stock.owner);
+    }
+}
+
 int main(void) {
     static const char* const monday[] = {"bolts 400", "nuts 380", "washers many",
                                          "gears 12", NULL};
     static const char* const tuesday[] = {"bolts 350", "nuts ?", "gears 11", NULL};
     set_owner("first shift");
     reload(monday);
+    show();
     set_owner("second shift");
     reload(tuesday);
-    for (const struct item* item = stock.items; item != NULL; item = item->next) {
-        printf("%-10s %4d  (%s)\n", item->name, item->count, stock.owner);
-    }
+    show();
     return 0;
 }
