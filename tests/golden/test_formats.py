@@ -49,7 +49,9 @@ Written = Callable[[str, Report], Path]
 
 
 @pytest.mark.parametrize("name", TEXTUAL)
-@pytest.mark.parametrize("sample", ["leaky", "evidence", "hostile", "unwatched"])
+@pytest.mark.parametrize(
+    "sample", ["leaky", "evidence", "hostile", "unwatched", "compared"]
+)
 def test_format_is_as_reviewed(name: str, sample: str, golden: Golden) -> None:
     text = formats.render(name, REPORTS[sample], Path(FOLDER)).decode()
     golden(f"{sample}.{name}", text)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SUPPRESSION_FORMATS = ("valgrind", "lsan")
 SHOWN_BY_DEFAULT = "lost,indirect"
+LEAKS_EXIT_CODE = 23
 
 
 def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
@@ -70,10 +71,27 @@ def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
         "--error-exitcode",
         metavar="N",
         type=exit_code,
-        default=error_exit_code,
         help=f"exit code when leaks are found; 0: no change ({error_exit_code})",
     )
+    parser.set_defaults(usual_exitcode=error_exit_code, baseline=None)
     parser.set_defaults(**_defaults_from(os.environ.get(VARIABLE, "")))
+
+
+def add_baseline_argument(parser: ArgumentParser) -> None:
+    """Declares --baseline, for commands that read one recording."""
+    parser.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help="list and fail for leaks only that FILE, a JSON report or a recording, "
+        f"does not have; the exit code is then {LEAKS_EXIT_CODE} if not given",
+    )
+
+
+def failure_code(arguments: Namespace) -> int:
+    """The exit code when leaks are found."""
+    if arguments.error_exitcode is not None:
+        return int(arguments.error_exitcode)
+    return LEAKS_EXIT_CODE if arguments.baseline else int(arguments.usual_exitcode)
 
 
 def check(arguments: Namespace) -> None:
@@ -86,6 +104,9 @@ def check(arguments: Namespace) -> None:
     # Read once: a file may be a pipe, as with <(...) of a shell.
     arguments.parsed_suppressions = (
         _read_suppressions(arguments.suppressions) if arguments.suppressions else ()
+    )
+    arguments.parsed_baseline = (
+        _read_baseline(arguments) if arguments.baseline else None
     )
 
 
@@ -124,6 +145,12 @@ def suppressions_from_files(arguments: Namespace) -> tuple[Suppression, ...]:
     return parsed
 
 
+def baseline(arguments: Namespace) -> Report | None:
+    """The report that --baseline names; `check` has read it."""
+    parsed: Report | None = arguments.parsed_baseline
+    return parsed
+
+
 def show(report: Report, arguments: Namespace, fallback: TextIO | None) -> bool:
     """Writes the report to --report-file or `fallback`; true when it has leaks."""
     from leakline.triage.selection import has_leaks
@@ -144,6 +171,14 @@ def _read_suppressions(paths: list[str]) -> tuple[Suppression, ...]:
     return tuple(
         suppression for path in paths for suppression in read_suppressions(Path(path))
     )
+
+
+def _read_baseline(arguments: Namespace) -> Report:
+    from pathlib import Path
+
+    from leakline.cli.loading import load_whole
+
+    return load_whole(Path(arguments.baseline), shown_kinds(arguments))
 
 
 def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> bytes:

@@ -63,6 +63,9 @@ def _cases(report: Report, folder: Path) -> Iterator[_Case]:
         yield _Case("leaks that are not shown", "failure", message)
     for name, finding in report.suppressed:
         yield _Case(_name(finding), "skipped", f"suppressed by {name}")
+    if report.comparison:
+        for finding in report.comparison.known:
+            yield _Case(_name(finding), "skipped", "known: it is in the baseline")
 
 
 def _checking(report: Report) -> _Case:
