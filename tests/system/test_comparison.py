@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from .command import leakline
-from .conftest import PROGRAMS
+from .command import leakline, plain
+from .conftest import LEAKLINE, PROGRAMS
 
 SOURCE = (PROGRAMS / "comparison.cpp").read_text()
 NEW_LEAK = """
@@ -149,6 +149,13 @@ def test_a_baseline_that_cannot_be_read_is_told_before_the_run(tmp_path: Path) -
         assert (done.returncode, done.stdout) == (4, "")
         assert str(file) in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def test_a_baseline_may_come_through_a_pipe(baseline: Path, tmp_path: Path) -> None:
+    program = tmp_path / "first" / "comparison"
+    script = f"'{LEAKLINE}' run --baseline <(cat '{baseline}') -- '{program}'"
+    done = plain("bash", "-c", script)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_json_report_is_rendered_again(baseline: Path) -> None:

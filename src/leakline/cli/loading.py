@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from leakline.model.report import Report
     from leakline.triage.suppressions import Suppression
 
+_LARGEST_REPORT_BYTES = 1 << 30
+
 
 def load_recording(
     path: Path, arguments: Namespace, *, pid: int | None = None
@@ -71,11 +73,15 @@ def _read_json_report(path: Path) -> Report | None:
     try:
         with path.open("rb") as file:
             start = file.read(1)
-            if start != b"{":
-                return None
-            return read_report(start + file.read(), str(path))
-    except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror}") from None
+            content = file.read(_LARGEST_REPORT_BYTES) if start == b"{" else None
+    except OSError:
+        # The reader of recordings says what is wrong with the file.
+        return None
+    if content is None:
+        return None
+    if len(content) == _LARGEST_REPORT_BYTES:
+        raise RecordingError(f"{path} is too large for a JSON report")
+    return read_report(start + content, str(path))
 
 
 def _chosen(report: Report, arguments: Namespace) -> Report:

@@ -6,7 +6,7 @@ from pathlib import Path
 from leakline.model.finding import Confidence, Finding, Kind
 from leakline.model.report import LensState, Report
 from leakline.reports.headlines import Place, headline, place_to_mend
-from leakline.reports.plain_stacks import story
+from leakline.reports.plain_stacks import Stories
 from leakline.reports.printable import printable
 
 _HARMLESS = frozenset({Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED})
@@ -18,9 +18,10 @@ def render(report: Report, folder: Path) -> str:
 
 
 def _commands(report: Report, folder: Path) -> Iterator[str]:
+    stories = Stories(folder)
     for finding in report.findings:
         place = place_to_mend(finding, folder)
-        lines = [headline(finding), *story(finding, folder)]
+        lines = [headline(finding), *stories.story(finding)]
         title = f"Leakline: {finding.kind.value}"
         yield _command(_level(finding), title, lines, place)
     leaks = [one for one in report.hidden if one.kind is not Kind.REACHABLE]

@@ -34,7 +34,7 @@ def read_report(content: bytes, name: str) -> Report:
         document = JsonObject(json.loads(content), "the report")
         if document.text("schema") != SCHEMA:
             refuse(f"its schema is not {SCHEMA}")
-        return _report(document)
+        return _Reader().report(document)
     except RecursionError:
         why = "it is nested too deeply"
     except ValueError:
@@ -47,15 +47,73 @@ def read_report(content: bytes, name: str) -> Report:
     )
 
 
-def _report(document: JsonObject) -> Report:
-    findings = document.many("findings", _finding)
-    return Report(
-        run=document.one("run", _run),
-        findings=findings,
-        unused_suppressions=document.texts("unused_suppressions"),
-        hidden=_not_listed(document, findings),
-        comparison=document.optional("comparison", _comparison),
-    )
+class _Reader:
+    def __init__(self) -> None:
+        self._frames: dict[tuple[object, ...], Frame] = {}
+
+    def report(self, document: JsonObject) -> Report:
+        findings = document.many("findings", self._finding)
+        return Report(
+            run=document.one("run", _run),
+            findings=findings,
+            unused_suppressions=document.texts("unused_suppressions"),
+            hidden=_not_listed(document, findings),
+            comparison=document.optional("comparison", self._comparison),
+        )
+
+    def _comparison(self, value: JsonObject) -> Comparison:
+        known = value.many("known", self._finding)
+        now = {finding.id: finding for finding in known}
+        grown = value.many("grown", lambda one: _growth(one, now))
+        return Comparison(
+            value.text("baseline"), known, grown, value.many("gone", self._finding)
+        )
+
+    def _finding(self, value: JsonObject) -> Finding:
+        return Finding(
+            id=value.text("id"),
+            engines=value.choices("engines", Engine),
+            kind=value.choice("kind", Kind),
+            confidence=value.choice("confidence", Confidence),
+            blocks=value.count("blocks"),
+            bytes=value.count("bytes"),
+            allocation=value.one("allocation", self._stack),
+            indirect_blocks=value.count("indirect_blocks"),
+            indirect_bytes=value.count("indirect_bytes"),
+            leader=value.optional("leader", self._stack),
+            birth=value.optional("birth", self._stack),
+            loss=value.optional("loss", self._loss),
+            last_access=value.optional("last_access", self._stack),
+            sibling_frees=value.many("sibling_frees", self._stack),
+            staleness=value.optional("staleness", _staleness),
+            drag_byte_s=value.number("drag_byte_s"),
+            path=value.many("path", _step),
+            processes=value.counts("processes"),
+            notes=value.texts("notes"),
+            advice=value.text("advice"),
+        )
+
+    def _loss(self, value: JsonObject) -> Loss:
+        return Loss(
+            value.choice("cause", Cause),
+            self._stack(value),
+            value.optional_text("slot"),
+        )
+
+    def _stack(self, value: JsonObject) -> Stack:
+        return Stack(
+            frames=value.many("frames", self._frame),
+            folded_at=value.optional_count("folded_at"),
+            stopped=value.text("stopped"),
+        )
+
+    def _frame(self, value: JsonObject) -> Frame:
+        """Frames that are alike are one object, as in a report that was just made."""
+        members = value.plain_members()
+        frame = self._frames.get(members)
+        if frame is None:
+            frame = self._frames[members] = _new_frame(value)
+        return frame
 
 
 def _not_listed(
@@ -82,15 +140,6 @@ def _total(kind: Kind, blocks: int, size: int) -> Finding:
         blocks=blocks,
         bytes=size,
         allocation=Stack(),
-    )
-
-
-def _comparison(value: JsonObject) -> Comparison:
-    known = value.many("known", _finding)
-    now = {finding.id: finding for finding in known}
-    grown = value.many("grown", lambda one: _growth(one, now))
-    return Comparison(
-        value.text("baseline"), known, grown, value.many("gone", _finding)
     )
 
 
@@ -127,37 +176,6 @@ def _process(value: JsonObject) -> Process:
     )
 
 
-def _finding(value: JsonObject) -> Finding:
-    return Finding(
-        id=value.text("id"),
-        engines=value.choices("engines", Engine),
-        kind=value.choice("kind", Kind),
-        confidence=value.choice("confidence", Confidence),
-        blocks=value.count("blocks"),
-        bytes=value.count("bytes"),
-        allocation=value.one("allocation", _stack),
-        indirect_blocks=value.count("indirect_blocks"),
-        indirect_bytes=value.count("indirect_bytes"),
-        leader=value.optional("leader", _stack),
-        birth=value.optional("birth", _stack),
-        loss=value.optional("loss", _loss),
-        last_access=value.optional("last_access", _stack),
-        sibling_frees=value.many("sibling_frees", _stack),
-        staleness=value.optional("staleness", _staleness),
-        drag_byte_s=value.number("drag_byte_s"),
-        path=value.many("path", _step),
-        processes=value.counts("processes"),
-        notes=value.texts("notes"),
-        advice=value.text("advice"),
-    )
-
-
-def _loss(value: JsonObject) -> Loss:
-    return Loss(
-        value.choice("cause", Cause), _stack(value), value.optional_text("slot")
-    )
-
-
 def _staleness(value: JsonObject) -> Staleness:
     return Staleness(value.number("lower_s"), value.number("upper_s"))
 
@@ -171,15 +189,7 @@ def _step(value: JsonObject) -> PathStep:
     )
 
 
-def _stack(value: JsonObject) -> Stack:
-    return Stack(
-        frames=value.many("frames", _frame),
-        folded_at=value.optional_count("folded_at"),
-        stopped=value.text("stopped"),
-    )
-
-
-def _frame(value: JsonObject) -> Frame:
+def _new_frame(value: JsonObject) -> Frame:
     return Frame(
         function=value.text("function"),
         file=value.text("file"),

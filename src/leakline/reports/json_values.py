@@ -67,6 +67,15 @@ class JsonObject:
         """A list of strings that name members of an enumeration."""
         return tuple(choice(value, key, choices) for value in self._list(key))
 
+    def plain_members(self) -> tuple[object, ...]:
+        """All members, to tell objects that hold no others from each other."""
+        members = tuple((*one, type(one[1])) for one in self._members.items())
+        try:
+            hash(members)
+        except TypeError:
+            refuse("an object holds another one where none belongs")
+        return members
+
     def one(self, key: str, read: Callable[["JsonObject"], T]) -> T:
         """An object, as `read` understands it."""
         return read(JsonObject(self._members.get(key), key))

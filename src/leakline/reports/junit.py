@@ -13,7 +13,7 @@ from leakline.model.finding import Finding, Kind
 from leakline.model.report import LensState, Report
 from leakline.reports.calls import label
 from leakline.reports.headlines import allocating_frame, headline, place_to_mend
-from leakline.reports.plain_stacks import story
+from leakline.reports.plain_stacks import Stories
 from leakline.reports.quantities import plural
 from leakline.reports.xml import HEADER, lines_element, start
 
@@ -55,8 +55,9 @@ class _Case(NamedTuple):
 
 def _cases(report: Report, folder: Path) -> Iterator[_Case]:
     yield _checking(report)
+    stories = Stories(folder)
     for finding in report.findings:
-        yield _finding(finding, folder)
+        yield _finding(finding, stories, folder)
     hidden = [one for one in report.hidden if one.kind is not Kind.REACHABLE]
     if hidden:
         message = f"{plural(len(hidden), 'leak')} not shown"
@@ -75,11 +76,11 @@ def _checking(report: Report) -> _Case:
     return _Case(name, "error", "Checking was not active: nothing was looked at.")
 
 
-def _finding(finding: Finding, folder: Path) -> _Case:
+def _finding(finding: Finding, stories: Stories, folder: Path) -> _Case:
     place = place_to_mend(finding, folder)
     where = (f"{place.file}:{place.line}",) if place else ()
     outcome = "" if finding.kind is Kind.REACHABLE else "failure"
-    details = (*where, *story(finding, folder))
+    details = (*where, *stories.story(finding))
     return _Case(_name(finding), outcome, headline(finding), details)
 
 

@@ -12,15 +12,20 @@ from leakline.reports.style import Style
 _INDENT = "  "
 
 
-def story(finding: Finding, folder: Path) -> Iterator[str]:
-    """The allocation and what else is known, without source lines."""
-    printer = StackPrinter(Style(folder))
-    yield "allocated here:"
-    yield from printer.stack(finding.allocation, _INDENT)
-    for title, stack in titled_stacks(finding):
-        yield title
-        yield from printer.stack(stack, _INDENT)
-    for note in finding.notes:
-        yield f"note: {printable(note)}"
-    if finding.advice:
-        yield f"help: {printable(finding.advice)}"
+class Stories:
+    """Tells findings; each frame's words are made only once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._printer = StackPrinter(Style(folder))
+
+    def story(self, finding: Finding) -> Iterator[str]:
+        """The allocation and what else is known, without source lines."""
+        yield "allocated here:"
+        yield from self._printer.stack(finding.allocation, _INDENT)
+        for title, stack in titled_stacks(finding):
+            yield title
+            yield from self._printer.stack(stack, _INDENT)
+        for note in finding.notes:
+            yield f"note: {printable(note)}"
+        if finding.advice:
+            yield f"help: {printable(finding.advice)}"

@@ -36,6 +36,7 @@ _MISUSES = {
     ),
 }
 _NO_PROCESS = Process(0, (), "")
+_NO_FRAME = Frame()
 
 
 def render(report: Report, _folder: Path) -> str:
@@ -50,8 +51,9 @@ def _document(report: Report) -> Iterator[str]:
     yield from _preamble(report)
     yield from _status("RUNNING")
     yield from _status("FINISHED")
+    stacks = _Stacks()
     for number, finding in enumerate(report.findings):
-        yield from _error(number, len(report.findings), finding)
+        yield from _error(number, len(report.findings), finding, stacks)
     yield "<errorcounts>"
     yield "</errorcounts>"
     yield from _suppressed(report)
@@ -82,15 +84,17 @@ def _status(state: str) -> Iterator[str]:
     yield f"<status>{element('state', state)}{time}</status>"
 
 
-def _error(number: int, total: int, finding: Finding) -> Iterator[str]:
+def _error(
+    number: int, total: int, finding: Finding, stacks: "_Stacks"
+) -> Iterator[str]:
     yield "<error>"
     yield f"  {element('unique', f'{number:#x}')}"
     yield f"  {element('tid', 1)}"
     yield from _what(number, total, finding)
-    yield from _stack(finding.allocation)
+    yield from stacks.written(finding.allocation)
     for title, stack in titled_stacks(finding):
         yield f"  {element('auxwhat', title)}"
-        yield from _stack(stack)
+        yield from stacks.written(stack)
     yield "</error>"
 
 
@@ -120,12 +124,25 @@ def _size(finding: Finding) -> str:
     return f"{total:,} ({finding.bytes:,} direct, {finding.indirect_bytes:,} indirect)"
 
 
-def _stack(stack: Stack) -> Iterator[str]:
-    yield "  <stack>"
-    # The protocol asks for at least one frame.
-    for frame in stack.frames or (Frame(),):
-        yield f"    <frame>{''.join(_frame(frame))}</frame>"
-    yield "  </stack>"
+class _Stacks:
+    """Writes stacks; each frame only once."""
+
+    def __init__(self) -> None:
+        # Many stacks share their frame objects, by id, for the life of the report.
+        self._frames: dict[int, str] = {}
+
+    def written(self, stack: Stack) -> Iterator[str]:
+        yield "  <stack>"
+        # The protocol asks for at least one frame.
+        yield from map(self._frame, stack.frames or (_NO_FRAME,))
+        yield "  </stack>"
+
+    def _frame(self, frame: Frame) -> str:
+        written = self._frames.get(id(frame))
+        if written is None:
+            written = f"    <frame>{''.join(_frame(frame))}</frame>"
+            self._frames[id(frame)] = written
+        return written
 
 
 def _frame(frame: Frame) -> Iterator[str]:
