@@ -66,6 +66,21 @@ def test_leaks_keep_their_names_through_edits_moves_and_rebuilds(
     assert places(first).isdisjoint(places(second))
 
 
+def test_leaks_of_inlined_functions_keep_their_names(tmp_path: Path) -> None:
+    plain_build = build(tmp_path / "plain", SOURCE, "-O0")
+    inlined_build = build(tmp_path / "inlined", SOURCE, "-O2")
+    first = report_of(plain_build, tmp_path / "first.json")
+    second = report_of(inlined_build, tmp_path / "second.json")
+    frames = [
+        frame
+        for finding in second["findings"]
+        for frame in finding["allocation"]["frames"]
+    ]
+    assert any(frame["inlined"] for frame in frames)
+    # In the thread's stack, optimisation turns calls of the library into jumps.
+    assert len(set(ids(first)) & set(ids(second))) == LEAKS - 1
+
+
 def places(document: dict[str, Any]) -> set[tuple[str, int]]:
     """File and line of each allocation, to prove that the edit moved it."""
     return {
