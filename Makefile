@@ -10,6 +10,8 @@ BUILD_PACKAGES := g++ libc6-dev python3-venv clang-19 llvm-19-dev
 # Programs that the tests run under Leakline and compare with a plain run.
 TEST_PACKAGES := bash bzip2 dwz gawk git gzip nginx-light openssl perl python3 \
     redis-server redis-tools sqlite3 xz-utils
+# Readers of our reports: `go tool pprof`.
+TEST_PACKAGES += golang-go
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18

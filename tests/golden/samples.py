@@ -1,5 +1,7 @@
 """Reports made by hand, with all that a report can hold."""
 
+from dataclasses import replace
+
 from leakline.model.finding import (
     Cause,
     Confidence,
@@ -10,7 +12,7 @@ from leakline.model.finding import (
     PathStep,
     Staleness,
 )
-from leakline.model.report import LensState, Process, Report, Run
+from leakline.model.report import Comparison, Growth, LensState, Process, Report, Run
 from leakline.model.stack import Frame, Naming, Stack
 
 FOLDER = "/home/user/project"
@@ -186,6 +188,16 @@ REPORTS = {
     ),
     "reachable": Report(RUN, (REACHABLE,), hidden=(LOST, INDIRECT)),
     "evidence": Report(RUN, (EVIDENCE,)),
+    "compared": Report(
+        RUN,
+        (FOLDED,),
+        comparison=Comparison(
+            "last-week.json",
+            known=(LOST, INDIRECT),
+            grown=(Growth(replace(LOST, blocks=7, bytes=1344), LOST),),
+            gone=(replace(LOST, id="g7", allocation=STRIPPED),),
+        ),
+    ),
     "unwatched": Report(
         Run(
             ("./server",),

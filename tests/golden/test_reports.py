@@ -58,12 +58,16 @@ def test_json_report_follows_the_published_schema(name: str) -> None:
 
 def test_the_schema_describes_every_key_that_is_written() -> None:
     schema = json.loads(SCHEMA.read_text())
-    document = json_.as_json(REPORTS["evidence"], Path(FOLDER), "")
+    report = replace(REPORTS["evidence"], comparison=REPORTS["compared"].comparison)
+    document = json_.as_json(report, Path(FOLDER), "")
     finding = document["findings"][0]
     definitions = schema["$defs"]
     assert set(document) == set(schema["properties"])
     assert set(finding) == set(definitions["finding"]["properties"])
     assert set(document["run"]) == set(definitions["run"]["properties"])
+    comparison = document["comparison"]
+    assert set(comparison) == set(definitions["comparison"]["properties"])
+    assert set(comparison["grown"][0]) == set(definitions["growth"]["properties"])
     frame = finding["allocation"]["frames"][0]
     assert set(frame) == set(definitions["frame"]["properties"])
 

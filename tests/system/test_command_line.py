@@ -1,11 +1,14 @@
 """The `leakline` command as users and scripts meet it."""
 
+import gzip
 import json
 import subprocess
 from pathlib import Path
 
 import jsonschema
 import pytest
+
+from leakline.cli.formats import BINARY, FORMATS
 
 from .command import Build, leakline, plain
 from .conftest import LEAKLINE
@@ -269,8 +272,45 @@ def test_the_doctor_fails_for_what_cannot_be_watched() -> None:
 
 def test_help_names_every_command_and_option() -> None:
     overview = leakline("--help").stdout
-    for command in ("run", "report", "snapshot", "preload", "doctor"):
+    for command in ("run", "report", "diff", "snapshot", "preload", "doctor"):
         assert f"\n  {command} " in overview
         assert leakline(command, "--help").stdout.startswith("usage: leakline")
     assert "--gen-suppressions" in leakline("run", "--help").stdout
     assert leakline("--version").stdout.startswith("leakline ")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_written_by_run_and_report_alike(
+    name: str, leaky: Path, tmp_path: Path
+) -> None:
+    recording, first, second = tmp_path / "r", tmp_path / "first", tmp_path / "second"
+    options = ["--format", name, "--report-file"]
+    done = leakline("run", "-o", recording, *options, first, "--", leaky)
+    assert (done.returncode, done.stderr) == (23, "")
+    done = leakline("report", *options, second, recording)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    assert first.read_bytes() == second.read_bytes()
+    content = first.read_bytes()
+    assert b"make_item" in (gzip.decompress(content) if name in BINARY else content)
+
+
+def test_binary_reports_need_a_file(leaky: Path) -> None:
+    done = leakline("run", "--format", "pprof", "--", leaky)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the format pprof is binary: name a file" in done.stderr
+
+
+def test_suppressions_are_generated_only_where_they_have_a_place(leaky: Path) -> None:
+    done = leakline("run", "--gen-suppressions", "--format", "junit", "--", leaky)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--gen-suppressions goes with --format text or json" in done.stderr
+
+
+def test_a_format_that_is_not_there_is_refused(leaky: Path) -> None:
+    done = leakline("run", "--format", "yaml", "--", leaky)
+    assert done.returncode == 2
+    assert "speedscope" in done.stderr
+    env = {"LEAKLINE_OPTIONS": "format=yaml"}
+    done = leakline("run", "--", leaky, env=env)
+    assert done.returncode == 2
+    assert "there is no format 'yaml'" in done.stderr

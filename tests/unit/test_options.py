@@ -27,7 +27,10 @@ def test_options_are_read_back_as_written(options: dict[str, str]) -> None:
     ("text", "complaint"),
     [
         ("depth", "'depth' is not of the form key=value"),
-        ("lens=reach:colour=red", "there is no option 'colour'; known: children"),
+        (
+            "lens=reach:colour=red",
+            "there is no option 'colour'; known: baseline, children",
+        ),
     ],
 )
 def test_mistakes_in_options_are_told(text: str, complaint: str) -> None:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from leakline.cli import presentation
 from leakline.cli.progress import Progress
-from leakline.dynamic.load import LEAKS, load_with_suppressions
-from leakline.errors import SuppressionError
+from leakline.dynamic.load import LEAKS, load, load_with_suppressions
+from leakline.errors import RecordingError, SuppressionError
+from leakline.reports.json_reader import read_report
+from leakline.triage.comparison import compare
 from leakline.triage.selection import select
 from leakline.triage.suppression_files import parse_suppressions
 from leakline.triage.suppressions import apply_suppressions
@@ -17,8 +19,11 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from pathlib import Path
 
+    from leakline.model.finding import Kind
     from leakline.model.report import Report
     from leakline.triage.suppressions import Suppression
+
+_LARGEST_REPORT_BYTES = 1 << 30
 
 
 def load_recording(
@@ -39,7 +44,52 @@ def load_recording(
     from_files = presentation.suppressions_from_files(arguments)
     report = apply_suppressions(loaded.report, [*from_files, *own])
     run = replace(report.run, not_seen=(*report.run.not_seen, *complaints))
-    return select(replace(report, run=run), kinds, arguments.top)
+    return _chosen(replace(report, run=run), arguments)
+
+
+def load_file(path: Path, arguments: Namespace) -> Report:
+    """Like `load_recording`, for a file that may also be a JSON report."""
+    report = _read_json_report(path)
+    if report is None:
+        return load_recording(path, arguments)
+    from_files = presentation.suppressions_from_files(arguments)
+    return _chosen(apply_suppressions(report, from_files), arguments)
+
+
+def load_whole(path: Path, kinds: frozenset[Kind]) -> Report:
+    """All leaks of a recording or JSON report, and findings of some other kinds.
+
+    Suppressions are not applied: what a baseline has is known, whoever wants to see it.
+    """
+    report = _read_json_report(path)
+    if report is not None:
+        return report
+    with Progress() as progress:
+        return load(path, show=kinds | LEAKS, progress=progress.update)
+
+
+def _read_json_report(path: Path) -> Report | None:
+    """The report in a file; None when the file must be a recording."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(1)
+            content = file.read(_LARGEST_REPORT_BYTES) if start == b"{" else None
+    except OSError:
+        # The reader of recordings says what is wrong with the file.
+        return None
+    if content is None:
+        return None
+    if len(content) == _LARGEST_REPORT_BYTES:
+        raise RecordingError(f"{path} is too large for a JSON report")
+    return read_report(start + content, str(path))
+
+
+def _chosen(report: Report, arguments: Namespace) -> Report:
+    """Leaves out what the baseline knows, then what the user did not ask for."""
+    baseline = presentation.baseline(arguments)
+    if baseline is not None:
+        report = compare(report, baseline, arguments.baseline)
+    return select(report, presentation.shown_kinds(arguments), arguments.top)
 
 
 def _suppressions_of_programs(

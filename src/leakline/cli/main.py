@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "run": "run a program, watch its heap, and report what it lost",
     "report": "render a recording again",
+    "diff": "compare two recordings or reports: what is new, grown and gone",
     "snapshot": "look at the heap of a watched program while it runs",
     "preload": "print the environment that watches a service",
     "check": "find leaks in source code, also on paths that no test runs",

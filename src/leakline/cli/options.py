@@ -17,7 +17,15 @@ VARIABLE = "LEAKLINE_OPTIONS"
 
 # Options that the `leakline` command itself reads; the runtime never sees them.
 REPORT_KEYS = frozenset(
-    ["error_exitcode", "format", "report_file", "show", "suppressions", "top"]
+    [
+        "baseline",
+        "error_exitcode",
+        "format",
+        "report_file",
+        "show",
+        "suppressions",
+        "top",
+    ]
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from leakline.cli import formats
 from leakline.cli.arguments import count, exit_code
 from leakline.cli.options import VARIABLE, parse_options, report_options
 from leakline.cli.storage import refuse_unwritable, write_report_file
@@ -25,18 +26,19 @@ if TYPE_CHECKING:
     from leakline.reports.style import Style
     from leakline.triage.suppressions import Suppression
 
-FORMATS = ("text", "json")
 SUPPRESSION_FORMATS = ("valgrind", "lsan")
 SHOWN_BY_DEFAULT = "lost,indirect"
+LEAKS_EXIT_CODE = 23
 
 
 def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
     """Declares the options; those set in LEAKLINE_OPTIONS become the defaults."""
     parser.add_argument(
         "--format",
-        choices=FORMATS,
-        default="text",
-        help="how to write the report (default: text)",
+        choices=formats.FORMATS,
+        default=formats.TEXT,
+        metavar="FORMAT",
+        help=f"how to write the report: {', '.join(formats.FORMATS)} (default: text)",
     )
     parser.add_argument(
         "--report-file", metavar="FILE", help="where to write the report"
@@ -69,23 +71,32 @@ def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
         "--error-exitcode",
         metavar="N",
         type=exit_code,
-        default=error_exit_code,
         help=f"exit code when leaks are found; 0: no change ({error_exit_code})",
     )
+    parser.set_defaults(usual_exitcode=error_exit_code, baseline=None)
     parser.set_defaults(**_defaults_from(os.environ.get(VARIABLE, "")))
+
+
+def add_baseline_argument(parser: ArgumentParser) -> None:
+    """Declares --baseline, for commands that read one recording."""
+    parser.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help="list and fail for leaks only that FILE, a JSON report or a recording, "
+        f"does not have; the exit code is then {LEAKS_EXIT_CODE} if not given",
+    )
+
+
+def failure_code(arguments: Namespace) -> int:
+    """The exit code when leaks are found."""
+    if arguments.error_exitcode is not None:
+        return int(arguments.error_exitcode)
+    return LEAKS_EXIT_CODE if arguments.baseline else int(arguments.usual_exitcode)
 
 
 def check(arguments: Namespace) -> None:
     """Refuses mistakes in the options before any work is done."""
-    if arguments.format not in FORMATS:
-        raise UsageError(
-            f"there is no format {arguments.format!r}; use {' or '.join(FORMATS)}"
-        )
-    if arguments.gen_suppressions not in (None, *SUPPRESSION_FORMATS):
-        raise UsageError(
-            f"--gen-suppressions={arguments.gen_suppressions}: write "
-            f"{' or '.join(SUPPRESSION_FORMATS)}, with an equals sign"
-        )
+    _check_format(arguments)
     if arguments.show != SHOWN_BY_DEFAULT:
         shown_kinds(arguments)
     if arguments.report_file:
@@ -94,6 +105,31 @@ def check(arguments: Namespace) -> None:
     arguments.parsed_suppressions = (
         _read_suppressions(arguments.suppressions) if arguments.suppressions else ()
     )
+    arguments.parsed_baseline = (
+        _read_baseline(arguments) if arguments.baseline else None
+    )
+
+
+def _check_format(arguments: Namespace) -> None:
+    name, generated = arguments.format, arguments.gen_suppressions
+    if name not in formats.FORMATS:
+        raise UsageError(
+            f"there is no format {name!r}; the formats are {', '.join(formats.FORMATS)}"
+        )
+    if name in formats.BINARY and not arguments.report_file:
+        raise UsageError(
+            f"the format {name} is binary: name a file with --report-file FILE"
+        )
+    if generated not in (None, *SUPPRESSION_FORMATS):
+        raise UsageError(
+            f"--gen-suppressions={generated}: write "
+            f"{' or '.join(SUPPRESSION_FORMATS)}, with an equals sign"
+        )
+    if generated and name not in formats.WITH_SUPPRESSIONS:
+        raise UsageError(
+            f"--gen-suppressions goes with --format "
+            f"{' or '.join(formats.WITH_SUPPRESSIONS)}, not with {name}"
+        )
 
 
 def shown_kinds(arguments: Namespace) -> frozenset[Kind]:
@@ -109,15 +145,21 @@ def suppressions_from_files(arguments: Namespace) -> tuple[Suppression, ...]:
     return parsed
 
 
+def baseline(arguments: Namespace) -> Report | None:
+    """The report that --baseline names; `check` has read it."""
+    parsed: Report | None = arguments.parsed_baseline
+    return parsed
+
+
 def show(report: Report, arguments: Namespace, fallback: TextIO | None) -> bool:
     """Writes the report to --report-file or `fallback`; true when it has leaks."""
     from leakline.triage.selection import has_leaks
 
-    text = _render(report, arguments, fallback)
+    content = _render(report, arguments, fallback)
     if arguments.report_file:
-        write_report_file(arguments.report_file, text.encode(errors="backslashreplace"))
+        write_report_file(arguments.report_file, content)
     else:
-        _print(text, fallback)
+        _print(content.decode(), fallback)
     return has_leaks(report)
 
 
@@ -131,14 +173,30 @@ def _read_suppressions(paths: list[str]) -> tuple[Suppression, ...]:
     )
 
 
-def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> str:
-    from leakline.reports import json_, text
+def _read_baseline(arguments: Namespace) -> Report:
+    from pathlib import Path
 
+    from leakline.cli.loading import load_whole
+
+    return load_whole(Path(arguments.baseline), shown_kinds(arguments))
+
+
+def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> bytes:
     generated = _generated_suppressions(report, arguments)
-    if arguments.format == "json":
-        return json_.render(report, _folder(), generated)
-    style = _style(arguments, fallback)
-    return text.render(report, style) + (f"\n{generated}" if generated else "")
+    if arguments.format == formats.TEXT:
+        return _text(report, _style(arguments, fallback), generated)
+    if generated is not None:
+        from leakline.reports import json_
+
+        return json_.render(report, _folder(), generated).encode()
+    return formats.render(arguments.format, report, _folder())
+
+
+def _text(report: Report, style: Style, generated: str | None) -> bytes:
+    from leakline.reports import text
+
+    written = text.render(report, style) + (f"\n{generated}" if generated else "")
+    return written.encode(errors="backslashreplace")
 
 
 def _generated_suppressions(report: Report, arguments: Namespace) -> str | None:

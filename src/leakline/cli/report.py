@@ -1,4 +1,4 @@
-"""Renders a recording again, with other options or on another day."""
+"""Renders a recording or a JSON report again, with other options or on another day."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -10,14 +10,15 @@ from leakline.cli import presentation
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the options of `leakline report`."""
     parser.add_argument("recording", metavar="FILE", type=Path, help="the recording")
+    presentation.add_baseline_argument(parser)
     presentation.add_arguments(parser, error_exit_code=0)
 
 
 def run(arguments: Namespace) -> int:
     """Prints the report; returns --error-exitcode when it has leaks."""
     presentation.check(arguments)
-    from leakline.cli.loading import load_recording
+    from leakline.cli.loading import load_file
 
-    report = load_recording(arguments.recording, arguments)
+    report = load_file(arguments.recording, arguments)
     leaked = presentation.show(report, arguments, fallback=sys.stdout)
-    return int(arguments.error_exitcode) if leaked else 0
+    return presentation.failure_code(arguments) if leaked else 0

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from leakline.model.report import Report
 
-LEAKS_EXIT_CODE = 23
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares the options of `leakline run`."""
@@ -50,7 +48,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=seconds,
         help="also look at the heap of each watched process every SECONDS",
     )
-    presentation.add_arguments(parser, error_exit_code=LEAKS_EXIT_CODE)
+    presentation.add_baseline_argument(parser)
+    presentation.add_arguments(parser, error_exit_code=presentation.LEAKS_EXIT_CODE)
     parser.add_argument(
         "command", metavar="PROGRAM [ARGUMENT ...]", nargs=REMAINDER, help="what to run"
     )
@@ -137,7 +136,7 @@ def _report(
         complain(str(error))
         return error.exit_code
     if leaked:
-        return int(arguments.error_exitcode)
+        return presentation.failure_code(arguments)
     return 0 if _was_active(report) else ProgramError.exit_code
 
 

@@ -30,6 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=60.0,
         help="how long to wait for the snapshot (default: 60)",
     )
+    presentation.add_baseline_argument(parser)
     presentation.add_arguments(parser, error_exit_code=0)
 
 
@@ -43,7 +44,7 @@ def run(arguments: Namespace) -> int:
     take_snapshot(arguments.pid, recording, arguments.timeout)
     report = load_recording(recording, arguments, pid=arguments.pid)
     leaked = presentation.show(report, arguments, fallback=sys.stdout)
-    return int(arguments.error_exitcode) if leaked else 0
+    return presentation.failure_code(arguments) if leaked else 0
 
 
 def _recording_of(pid: int) -> Path:

@@ -1,8 +1,8 @@
 """Stable names of findings.
 
-The same leak keeps its name after lines moved, after a rebuild, and under address
-randomisation: a name is made of the kind and of each call's functions, file names and
-module name. What lies between two visits of the same call counts once, so that the
+The same leak keeps its name after lines moved, after a rebuild that inlined other calls,
+and under address randomisation: a name is made of the kind and of each call's plain
+function name, file name and module name. What lies between two visits of the same call counts once, so that the
 depth of a recursion does not matter.
 """
 
@@ -10,13 +10,16 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 from leakline.dynamic.merge import GroupKey
+from leakline.dynamic.plain_names import plain_name
 from leakline.dynamic.stacks import StackBuilder
 from leakline.model.stack import Frame
 
 LENGTH_BYTES = 8
 
-# The lines of a stack, to tell leaks of the same functions apart.
-Places = tuple[tuple[int, int], ...]
+# A frame's line, else its offset, and its full name.
+Place = tuple[int, int, str]
+# The places of a stack, to tell leaks of functions that are named alike apart.
+Places = tuple[Place, ...]
 
 
 class Fingerprints:
@@ -82,16 +85,20 @@ class Fingerprints:
 
 
 def _identity(frames: Iterable[Frame]) -> bytes:
-    digest = blake2b(digest_size=LENGTH_BYTES)
-    for frame in frames:
-        parts = (frame.function, _last(frame.file), _last(frame.module), "")
-        digest.update("\2".join(parts).encode("utf-8", "surrogatepass"))
-    return digest.digest()
+    """One digest after the other: it does not matter which frames share an address."""
+    return b"".join(map(_frame_identity, frames))
+
+
+def _frame_identity(frame: Frame) -> bytes:
+    parts = (plain_name(frame.function), _last(frame.file), _last(frame.module))
+    text = "\2".join(parts).encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=LENGTH_BYTES).digest()
 
 
 def _last(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _place(frame: Frame) -> tuple[int, int]:
-    return (frame.line, 0) if frame.line else (0, frame.offset)
+def _place(frame: Frame) -> Place:
+    line, offset = (frame.line, 0) if frame.line else (0, frame.offset)
+    return line, offset, frame.function

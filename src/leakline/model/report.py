@@ -72,6 +72,31 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Growth:
+    """A finding that an earlier report has too, with less memory."""
+
+    before: Finding
+    now: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What an earlier report, the baseline, knew of the findings of this one.
+
+    Attributes:
+        baseline: The baseline as the user named it.
+        known: Findings that the baseline has too; the report lists only new ones.
+        grown: Those of the known findings that have more bytes or blocks now.
+        gone: Findings that only the baseline has.
+    """
+
+    baseline: str
+    known: tuple[Finding, ...] = ()
+    grown: tuple[Growth, ...] = ()
+    gone: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything a reporter needs; findings are in ranking order.
 
@@ -79,6 +104,7 @@ class Report:
         suppressed: Findings hidden by a suppression, with the suppression's name.
         unused_suppressions: Names of suppressions that matched nothing.
         hidden: Findings the user did not ask to see; totals count them.
+        comparison: With an earlier report, when the user named one.
     """
 
     run: Run
@@ -86,3 +112,4 @@ class Report:
     suppressed: tuple[tuple[str, Finding], ...] = ()
     unused_suppressions: tuple[str, ...] = ()
     hidden: tuple[Finding, ...] = ()
+    comparison: Comparison | None = None

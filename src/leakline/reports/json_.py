@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leakline.model.finding import Finding, Kind, Loss, PathStep, Staleness
-from leakline.model.report import Coverage, Process, Report, Run
+from leakline.model.report import Comparison, Coverage, Process, Report, Run
 from leakline.model.stack import Frame, Stack
 from leakline.reports.places import relative_path
 from leakline.reports.summary import count_listed
@@ -40,7 +40,7 @@ def as_json(
 ) -> dict[str, Any]:
     """The report as the values that JSON knows."""
     writer = _Writer(folder)
-    document = {
+    document: dict[str, Any] = {
         "schema": SCHEMA,
         "run": writer.run(report.run),
         "findings": [writer.finding(finding) for finding in report.findings],
@@ -51,7 +51,11 @@ def as_json(
         ],
         "unused_suppressions": list(report.unused_suppressions),
     }
-    return document if suppressions is None else document | {"generated": suppressions}
+    if suppressions is not None:
+        document["generated"] = suppressions
+    if report.comparison is not None:
+        document["comparison"] = writer.comparison(report.comparison)
+    return document
 
 
 class _Writer:
@@ -93,6 +97,21 @@ class _Writer:
             "processes": list(finding.processes),
             "notes": list(finding.notes),
             "advice": finding.advice,
+        }
+
+    def comparison(self, comparison: Comparison) -> dict[str, Any]:
+        return {
+            "baseline": comparison.baseline,
+            "known": [self.finding(finding) for finding in comparison.known],
+            "grown": [
+                {
+                    "id": growth.now.id,
+                    "blocks_before": growth.before.blocks,
+                    "bytes_before": growth.before.bytes,
+                }
+                for growth in comparison.grown
+            ],
+            "gone": [self.finding(finding) for finding in comparison.gone],
         }
 
     def loss(self, loss: Loss | None) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from leakline.model.finding import Finding, Kind
 from leakline.model.report import LensState, Report
+from leakline.reports.comparison import comparison_lines
 from leakline.reports.printable import printable
 from leakline.reports.quantities import bytes_in_words, plural
 from leakline.reports.style import Role, Style
@@ -15,6 +16,8 @@ _WIDTH = 88
 def summary_lines(report: Report, style: Style) -> Iterator[str]:
     """All that a reader needs to trust the report."""
     yield from _totals(report, style)
+    if report.comparison:
+        yield from comparison_lines(report, report.comparison, style)
     yield from _checking(report, style)
     yield from _list("Not seen:", report.run.not_seen, style)
     yield from _list(
@@ -49,6 +52,8 @@ def _rows(report: Report) -> list[tuple[str, list[Finding], str]]:
     if report.suppressed:
         suppressed = [finding for _, finding in report.suppressed]
         rows.append(("suppressed", suppressed, ""))
+    if report.comparison and report.comparison.known:
+        rows.append(("in the baseline", list(report.comparison.known), ""))
     return rows
 
 

@@ -43,11 +43,12 @@ def _verdict(report: Report, style: Style) -> str:
     leaks = _leaks(report)
     if not leaks and LensState.ACTIVE not in dict(report.run.lenses).values():
         return style.paint("nothing was checked", Role.ALARM)
+    new = "new " if report.comparison else ""
     if not leaks:
-        return style.paint("no leaks found", Role.CALM)
+        return style.paint(f"no {new}leaks found", Role.CALM)
     size = sum(finding.bytes for finding in leaks)
     blocks = sum(finding.blocks for finding in leaks)
-    text = f"{plural(len(leaks), 'leak')}: {bytes_in_words(size)}"
+    text = f"{plural(len(leaks), f'{new}leak')}: {bytes_in_words(size)}"
     return style.paint(f"{text} in {plural(blocks, 'block')}", Role.ALARM)
 
 

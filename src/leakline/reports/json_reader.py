@@ -1,0 +1,203 @@
+"""Reads a JSON report back into the model, whoever wrote the file.
+
+Keys that later versions add are passed over; a value of another type than the schema
+says makes the file foreign.
+"""
+
+import json
+from dataclasses import replace
+
+from leakline.errors import RecordingError
+from leakline.model.finding import (
+    Cause,
+    Confidence,
+    Engine,
+    Finding,
+    Kind,
+    Loss,
+    PathStep,
+    Staleness,
+)
+from leakline.model.report import Comparison, Growth, LensState, Process, Report, Run
+from leakline.model.stack import Frame, Naming, Stack
+from leakline.reports.json_ import SCHEMA
+from leakline.reports.json_values import ForeignError, JsonObject, choice, refuse
+
+
+def read_report(content: bytes, name: str) -> Report:
+    """The report in a file's content; `name` is for the error.
+
+    Raises:
+        RecordingError: The content is no JSON report that can be read.
+    """
+    try:
+        document = JsonObject(json.loads(content), "the report")
+        if document.text("schema") != SCHEMA:
+            refuse(f"its schema is not {SCHEMA}")
+        return _Reader().report(document)
+    except RecursionError:
+        why = "it is nested too deeply"
+    except ValueError:
+        why = "it is no complete JSON document"
+    except ForeignError as error:
+        why = str(error)
+    raise RecordingError(
+        f"{name} is not a JSON report of Leakline: {why}; make one with "
+        "`leakline run --format json --report-file FILE`"
+    )
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._frames: dict[tuple[object, ...], Frame] = {}
+
+    def report(self, document: JsonObject) -> Report:
+        findings = document.many("findings", self._finding)
+        return Report(
+            run=document.one("run", _run),
+            findings=findings,
+            unused_suppressions=document.texts("unused_suppressions"),
+            hidden=_not_listed(document, findings),
+            comparison=document.optional("comparison", self._comparison),
+        )
+
+    def _comparison(self, value: JsonObject) -> Comparison:
+        known = value.many("known", self._finding)
+        now = {finding.id: finding for finding in known}
+        grown = value.many("grown", lambda one: _growth(one, now))
+        return Comparison(
+            value.text("baseline"), known, grown, value.many("gone", self._finding)
+        )
+
+    def _finding(self, value: JsonObject) -> Finding:
+        return Finding(
+            id=value.text("id"),
+            engines=value.choices("engines", Engine),
+            kind=value.choice("kind", Kind),
+            confidence=value.choice("confidence", Confidence),
+            blocks=value.count("blocks"),
+            bytes=value.count("bytes"),
+            allocation=value.one("allocation", self._stack),
+            indirect_blocks=value.count("indirect_blocks"),
+            indirect_bytes=value.count("indirect_bytes"),
+            leader=value.optional("leader", self._stack),
+            birth=value.optional("birth", self._stack),
+            loss=value.optional("loss", self._loss),
+            last_access=value.optional("last_access", self._stack),
+            sibling_frees=value.many("sibling_frees", self._stack),
+            staleness=value.optional("staleness", _staleness),
+            drag_byte_s=value.number("drag_byte_s"),
+            path=value.many("path", _step),
+            processes=value.counts("processes"),
+            notes=value.texts("notes"),
+            advice=value.text("advice"),
+        )
+
+    def _loss(self, value: JsonObject) -> Loss:
+        return Loss(
+            value.choice("cause", Cause),
+            self._stack(value),
+            value.optional_text("slot"),
+        )
+
+    def _stack(self, value: JsonObject) -> Stack:
+        return Stack(
+            frames=value.many("frames", self._frame),
+            folded_at=value.optional_count("folded_at"),
+            stopped=value.text("stopped"),
+        )
+
+    def _frame(self, value: JsonObject) -> Frame:
+        """Frames that are alike are one object, as in a report that was just made."""
+        members = value.plain_members()
+        frame = self._frames.get(members)
+        if frame is None:
+            frame = self._frames[members] = _new_frame(value)
+        return frame
+
+
+def _not_listed(
+    document: JsonObject, findings: tuple[Finding, ...]
+) -> tuple[Finding, ...]:
+    """Per kind, what the totals count beyond the findings that are listed."""
+    rest = []
+    for name, value in document.pairs("totals"):
+        kind, total = choice(name, "totals", Kind), JsonObject(value, "totals")
+        listed = [one for one in findings if one.kind is kind]
+        blocks = total.count("blocks") - sum(one.blocks for one in listed)
+        size = total.count("bytes") - sum(one.bytes for one in listed)
+        if blocks > 0:
+            rest.append(_total(kind, blocks, max(size, 0)))
+    return tuple(rest)
+
+
+def _total(kind: Kind, blocks: int, size: int) -> Finding:
+    return Finding(
+        id=f"all-{kind.value.replace(' ', '-')}",
+        engines=(Engine.REACH,),
+        kind=kind,
+        confidence=Confidence.EXACT,
+        blocks=blocks,
+        bytes=size,
+        allocation=Stack(),
+    )
+
+
+def _growth(value: JsonObject, now: dict[str, Finding]) -> Growth:
+    finding = now.get(value.text("id"))
+    if finding is None:
+        refuse("a finding has grown that is not known")
+    blocks, size = value.count("blocks_before"), value.count("bytes_before")
+    return Growth(replace(finding, blocks=blocks, bytes=size), finding)
+
+
+def _run(value: JsonObject) -> Run:
+    return Run(
+        command=value.texts("command"),
+        exit_code=value.optional_count("exit_code"),
+        lenses=tuple(
+            (name, choice(state, "lenses", LensState))
+            for name, state in value.pairs("lenses")
+        ),
+        not_seen=value.texts("not_seen"),
+        processes=value.many("processes", _process),
+    )
+
+
+def _process(value: JsonObject) -> Process:
+    return Process(
+        pid=value.count("pid"),
+        command=value.texts("command"),
+        ended=value.text("ended"),
+        live_blocks=value.count("live_blocks"),
+        live_bytes=value.count("live_bytes"),
+        allocations=value.count("allocations"),
+        peak_bytes=value.count("peak_bytes"),
+    )
+
+
+def _staleness(value: JsonObject) -> Staleness:
+    return Staleness(value.number("lower_s"), value.number("upper_s"))
+
+
+def _step(value: JsonObject) -> PathStep:
+    return PathStep(
+        value.text("file"),
+        value.count("line"),
+        value.text("event"),
+        value.count("column"),
+    )
+
+
+def _new_frame(value: JsonObject) -> Frame:
+    return Frame(
+        function=value.text("function"),
+        file=value.text("file"),
+        line=value.count("line"),
+        module=value.text("module"),
+        offset=value.count("offset"),
+        inlined=value.flag("inlined"),
+        naming=value.choice("naming", Naming),
+        column=value.count("column"),
+        symbol=value.text("symbol"),
+    )

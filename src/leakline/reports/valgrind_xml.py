@@ -1,0 +1,171 @@
+"""Findings as Valgrind's XML output, protocol 4, as Memcheck writes it.
+
+What is known beside the allocation, the loss first, stands in auxiliary stacks. As with
+Memcheck, `leakedbytes` of a lost block counts what is lost with it.
+"""
+
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+
+from leakline.model.finding import Finding, Kind
+from leakline.model.report import Process, Report
+from leakline.model.stack import Frame, Stack
+from leakline.reports.evidence import titled_stacks
+from leakline.reports.xml import HEADER, element
+
+# Memcheck's kind of error, and what it says of such blocks.
+_LEAKS = {
+    Kind.LOST: ("Leak_DefinitelyLost", "definitely lost"),
+    Kind.INDIRECT: ("Leak_IndirectlyLost", "indirectly lost"),
+    Kind.REACHABLE: ("Leak_StillReachable", "still reachable"),
+    Kind.STALE: ("Leak_StillReachable", "still reachable, but stale,"),
+    Kind.NEVER_USED: ("Leak_StillReachable", "still reachable, but were never used,"),
+}
+# The same for what is no leak.
+_MISUSES = {
+    Kind.DOUBLE_FREE: ("InvalidFree", "Memory is released twice"),
+    Kind.USE_AFTER_FREE: ("InvalidRead", "Memory is used after its release"),
+    Kind.MISMATCHED_RELEASE: (
+        "MismatchedFree",
+        "Memory is released by a function that does not belong to its allocation",
+    ),
+    Kind.NULL_DEREFERENCE: (
+        "InvalidRead",
+        "The result of an allocation is used without a check",
+    ),
+}
+_NO_PROCESS = Process(0, (), "")
+_NO_FRAME = Frame()
+
+
+def render(report: Report, _folder: Path) -> str:
+    """The whole document; paths stay absolute, as in Valgrind's."""
+    return "\n".join([HEADER, "", *_document(report), ""])
+
+
+def _document(report: Report) -> Iterator[str]:
+    yield "<valgrindoutput>"
+    yield element("protocolversion", 4)
+    yield element("protocoltool", "memcheck")
+    yield from _preamble(report)
+    yield from _status("RUNNING")
+    yield from _status("FINISHED")
+    stacks = _Stacks()
+    for number, finding in enumerate(report.findings):
+        yield from _error(number, len(report.findings), finding, stacks)
+    yield "<errorcounts>"
+    yield "</errorcounts>"
+    yield from _suppressed(report)
+    yield "</valgrindoutput>"
+
+
+def _preamble(report: Report) -> Iterator[str]:
+    command = report.run.command
+    yield "<preamble>"
+    yield element("line", "Leakline, a memory leak finder")
+    yield element("line", f"Command: {' '.join(command)}")
+    for sentence in report.run.not_seen:
+        yield element("line", f"Not seen: {sentence}")
+    yield "</preamble>"
+    yield element("pid", next(iter(report.run.processes), _NO_PROCESS).pid)
+    yield element("ppid", 0)
+    yield element("tool", "memcheck")
+    yield "<args>"
+    yield f"<vargv>{element('exe', 'leakline')}</vargv>"
+    arguments = "".join(element("arg", word) for word in command[1:])
+    yield f"<argv>{element('exe', command[0] if command else '??')}{arguments}</argv>"
+    yield "</args>"
+
+
+def _status(state: str) -> Iterator[str]:
+    # Times would make two reports of one recording differ.
+    time = element("time", "00:00:00:00.000 ")
+    yield f"<status>{element('state', state)}{time}</status>"
+
+
+def _error(
+    number: int, total: int, finding: Finding, stacks: "_Stacks"
+) -> Iterator[str]:
+    yield "<error>"
+    yield f"  {element('unique', f'{number:#x}')}"
+    yield f"  {element('tid', 1)}"
+    yield from _what(number, total, finding)
+    yield from stacks.written(finding.allocation)
+    for title, stack in titled_stacks(finding):
+        yield f"  {element('auxwhat', title)}"
+        yield from stacks.written(stack)
+    yield "</error>"
+
+
+def _what(number: int, total: int, finding: Finding) -> Iterator[str]:
+    if finding.kind in _MISUSES:
+        kind, sentence = _MISUSES[finding.kind]
+        yield f"  {element('kind', kind)}"
+        yield f"  {element('what', sentence)}"
+        return
+    kind, state = _LEAKS[finding.kind]
+    sentence = (
+        f"{_size(finding)} bytes in {finding.blocks:,} blocks are {state} "
+        f"in loss record {number + 1:,} of {total:,}"
+    )
+    yield f"  {element('kind', kind)}"
+    yield "  <xwhat>"
+    yield f"    {element('text', sentence)}"
+    yield f"    {element('leakedbytes', finding.bytes + finding.indirect_bytes)}"
+    yield f"    {element('leakedblocks', finding.blocks)}"
+    yield "  </xwhat>"
+
+
+def _size(finding: Finding) -> str:
+    if not finding.indirect_bytes:
+        return f"{finding.bytes:,}"
+    total = finding.bytes + finding.indirect_bytes
+    return f"{total:,} ({finding.bytes:,} direct, {finding.indirect_bytes:,} indirect)"
+
+
+class _Stacks:
+    """Writes stacks; each frame only once."""
+
+    def __init__(self) -> None:
+        # Many stacks share their frame objects, by id, for the life of the report.
+        self._frames: dict[int, str] = {}
+
+    def written(self, stack: Stack) -> Iterator[str]:
+        yield "  <stack>"
+        # The protocol asks for at least one frame.
+        yield from map(self._frame, stack.frames or (_NO_FRAME,))
+        yield "  </stack>"
+
+    def _frame(self, frame: Frame) -> str:
+        written = self._frames.get(id(frame))
+        if written is None:
+            written = f"    <frame>{''.join(_frame(frame))}</frame>"
+            self._frames[id(frame)] = written
+        return written
+
+
+def _frame(frame: Frame) -> Iterator[str]:
+    yield element("ip", f"{frame.offset:#X}".replace("X", "x"))
+    if frame.module:
+        yield element("obj", frame.module)
+    if frame.function:
+        yield element("fn", frame.function)
+    folder, name = posixpath.split(frame.file)
+    # Readers expect the folder only together with the file and the line.
+    if folder and frame.line:
+        yield element("dir", folder)
+    if name:
+        yield element("file", name)
+    if frame.line:
+        yield element("line", frame.line)
+
+
+def _suppressed(report: Report) -> Iterator[str]:
+    counts: dict[str, int] = {}
+    for name, finding in report.suppressed:
+        counts[name] = counts.get(name, 0) + finding.blocks
+    yield "<suppcounts>"
+    for name, count in counts.items():
+        yield f"  <pair>{element('count', count)}{element('name', name)}</pair>"
+    yield "</suppcounts>"
