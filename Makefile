@@ -8,7 +8,8 @@ SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
 # What a build needs beyond gcc and make; CMake and Ninja come from PyPI.
 BUILD_PACKAGES := g++ libc6-dev python3-venv
 # Programs that the tests run under Leakline and compare with a plain run.
-TEST_PACKAGES := bash bzip2 git gzip perl redis-server nginx-light
+TEST_PACKAGES := bash bzip2 git gzip perl redis-server nginx-light \
+    chromium chromium-driver
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from leakline.reports.style import Style
     from leakline.triage.suppressions import Suppression
 
-FORMATS = ("text", "json")
+FORMATS = ("text", "json", "html")
 SUPPRESSION_FORMATS = ("valgrind", "lsan")
 SHOWN_BY_DEFAULT = "lost,indirect"
 
@@ -40,6 +40,18 @@ def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
     )
     parser.add_argument(
         "--report-file", metavar="FILE", help="where to write the report"
+    )
+    parser.add_argument(
+        "--no-source",
+        action="store_true",
+        help="with --format html: embed no source text",
+    )
+    parser.add_argument(
+        "--strip-path",
+        metavar="PREFIX",
+        action="append",
+        default=[],
+        help="with --format html: take PREFIX off all paths; may be repeated",
     )
     parser.add_argument(
         "--show",
@@ -81,6 +93,8 @@ def check(arguments: Namespace) -> None:
         raise UsageError(
             f"there is no format {arguments.format!r}; use {' or '.join(FORMATS)}"
         )
+    if arguments.format != "html" and (arguments.no_source or arguments.strip_path):
+        raise UsageError("--no-source and --strip-path are for --format html")
     if arguments.gen_suppressions not in (None, *SUPPRESSION_FORMATS):
         raise UsageError(
             f"--gen-suppressions={arguments.gen_suppressions}: write "
@@ -132,13 +146,24 @@ def _read_suppressions(paths: list[str]) -> tuple[Suppression, ...]:
 
 
 def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> str:
+    generated = _generated_suppressions(report, arguments)
+    if arguments.format == "html":
+        return _render_html(report, arguments, generated)
     from leakline.reports import json_, text
 
-    generated = _generated_suppressions(report, arguments)
     if arguments.format == "json":
         return json_.render(report, _folder(), generated)
     style = _style(arguments, fallback)
     return text.render(report, style) + (f"\n{generated}" if generated else "")
+
+
+def _render_html(report: Report, arguments: Namespace, generated: str | None) -> str:
+    from leakline.reports.html.privacy import Privacy
+    from leakline.reports.html.render import render
+
+    strip = tuple(arguments.strip_path)
+    privacy = Privacy(_folder(), strip, with_source=not arguments.no_source)
+    return render(report, privacy, generated)
 
 
 def _generated_suppressions(report: Report, arguments: Namespace) -> str | None:

@@ -1,0 +1,40 @@
+"""What a report that leaves the house may hold: source text, and parts of paths."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from leakline.reports.places import relative_path
+from leakline.reports.printable import printable
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """What the reader of the report may see.
+
+    Attributes:
+        folder: Files below it are named relative to it.
+        strip: Beginnings of paths that are taken away wherever they occur.
+        with_source: Source text is embedded.
+    """
+
+    folder: Path
+    strip: tuple[str, ...] = ()
+    with_source: bool = True
+
+    def path(self, path: str) -> str:
+        """A path as the reader may see it."""
+        for prefix in self._prefixes():
+            if path.startswith(prefix) and len(path) > len(prefix):
+                return printable(path.removeprefix(prefix))
+        return printable(relative_path(path, self.folder))
+
+    def text(self, text: str) -> str:
+        """A command word or sentence, which may hold paths anywhere."""
+        for prefix in self._prefixes():
+            text = text.replace(prefix, "")
+        return printable(text)
+
+    def _prefixes(self) -> list[str]:
+        """Longest first, so that a folder goes before the folder that holds it."""
+        prefixes = {f"{prefix.rstrip('/')}/" for prefix in self.strip}
+        return sorted(prefixes, key=lambda prefix: (-len(prefix), prefix))
