@@ -95,6 +95,8 @@ def check(arguments: Namespace) -> None:
         )
     if arguments.format != "html" and (arguments.no_source or arguments.strip_path):
         raise UsageError("--no-source and --strip-path are for --format html")
+    if any(not prefix.strip("/") for prefix in arguments.strip_path):
+        raise UsageError("--strip-path: name a folder, other than /")
     if arguments.gen_suppressions not in (None, *SUPPRESSION_FORMATS):
         raise UsageError(
             f"--gen-suppressions={arguments.gen_suppressions}: write "

@@ -1,5 +1,6 @@
 """What a report that leaves the house may hold: source text, and parts of paths."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,17 +25,18 @@ class Privacy:
     def path(self, path: str) -> str:
         """A path as the reader may see it."""
         for prefix in self._prefixes():
-            if path.startswith(prefix) and len(path) > len(prefix):
-                return printable(path.removeprefix(prefix))
+            if path.startswith(f"{prefix}/") and len(path) > len(prefix) + 1:
+                return printable(path[len(prefix) + 1 :])
         return printable(relative_path(path, self.folder))
 
     def text(self, text: str) -> str:
-        """A command word or sentence, which may hold paths anywhere."""
+        """A command word, name or sentence, which may hold paths anywhere."""
         for prefix in self._prefixes():
-            text = text.replace(prefix, "")
+            text = text.replace(f"{prefix}/", "")
+            text = re.sub(rf"{re.escape(prefix)}(?![\w-])", ".", text)
         return printable(text)
 
     def _prefixes(self) -> list[str]:
         """Longest first, so that a folder goes before the folder that holds it."""
-        prefixes = {f"{prefix.rstrip('/')}/" for prefix in self.strip}
+        prefixes = {prefix.rstrip("/") for prefix in self.strip}
         return sorted(prefixes, key=lambda prefix: (-len(prefix), prefix))

@@ -30,13 +30,23 @@ _SCRIPTS = (
     "print.js",
     "main.js",
 )
+_STYLES = (
+    "base.css",
+    "overview.css",
+    "list.css",
+    "story.css",
+    "source.css",
+    "flame.css",
+    "narrow.css",
+    "print.css",
+)
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def render(report: Report, privacy: Privacy, suppressions: str | None = None) -> str:
     """The whole page, in plain ASCII."""
     script = "(() => {\n" + "\n".join(map(_part, _SCRIPTS)) + "})();\n"
-    style = _part("style.css")
+    style = "\n".join(map(_part, _STYLES))
     document = contents(report, privacy, suppressions)
     command = shlex.join(map(privacy.text, report.run.command))
     values = {

@@ -10,7 +10,6 @@ from leakline.model.stack import Frame, Naming, Stack
 from leakline.reports.html.privacy import Privacy
 from leakline.reports.names import readable_name
 from leakline.reports.places import frames_worth_showing, is_own_code
-from leakline.reports.printable import printable
 
 
 class Tables:
@@ -77,7 +76,9 @@ class Tables:
         return written
 
     def _written_frame(self, frame: Frame) -> dict[str, Any]:
-        written: dict[str, Any] = {"function": printable(readable_name(frame.function))}
+        # Compilers name lambdas after their place in a file.
+        name = self._privacy.text(readable_name(frame.function))
+        written: dict[str, Any] = {"function": name}
         if frame.file:
             written |= {"file": self.file(frame.file), "line": frame.line}
         if frame.module:

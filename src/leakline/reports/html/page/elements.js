@@ -35,11 +35,25 @@ function table(heads, rows) {
   return element(
     "table",
     {},
-    element("thead", {}, element("tr", {}, heads.map((h, i) => cell("th", h, i)))),
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        heads.map((h, i) => cell("th", h, i)),
+      ),
+    ),
     element(
       "tbody",
       {},
-      rows.map((row) => element("tr", {}, row.map((v, i) => cell("td", v, i)))),
+      rows.map((row) =>
+        element(
+          "tr",
+          {},
+          row.map((v, i) => cell("td", v, i)),
+        ),
+      ),
     ),
   );
 }

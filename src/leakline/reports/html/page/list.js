@@ -30,8 +30,8 @@ class FindingList {
     const before = this.rows[this.current];
     this.rows = rows;
     this.current = Math.max(0, rows.indexOf(before));
-    this.count.textContent =
-      `${withCommas(rows.length)} of ${plural(findings.length, "finding")}`;
+    const all = plural(findings.length, "finding");
+    this.count.textContent = `${withCommas(rows.length)} of ${all}`;
     this.space.style.height = `${rows.length * ROW_PX}px`;
     this.reveal();
     this.draw();

@@ -17,24 +17,30 @@ const KEYS_HELP = [
 
 const stage = element("main", { id: "stage" });
 const tabs = VIEWS.map(([name, title]) => link(`#/${name}`, "tab", title));
-const theme = element("button", { id: "theme", onclick: () => toggleTheme() }, "light/dark");
+const theme = element(
+  "button",
+  { id: "theme", onclick: () => toggleTheme() },
+  "light/dark",
+);
 const story = div("story-pane");
 const list = new FindingList((finding) => {
   location.hash = `#/finding/${finding.number}`;
 });
 
-document.getElementById("app").append(
-  element(
-    "header",
-    { class: "top" },
-    element("strong", {}, "Leakline"),
-    element("code", { class: "command" }, commandLine(report.run.command)),
-    element("nav", { class: "tabs", "aria-label": "views" }, tabs),
-    theme,
-  ),
-  stage,
-  element("footer", { class: "quiet" }, KEYS_HELP),
-);
+document
+  .getElementById("app")
+  .append(
+    element(
+      "header",
+      { class: "top" },
+      element("strong", {}, "Leakline"),
+      element("code", { class: "command" }, commandLine(report.run.command)),
+      element("nav", { class: "tabs", "aria-label": "views" }, tabs),
+      theme,
+    ),
+    stage,
+    element("footer", { class: "quiet" }, KEYS_HELP),
+  );
 
 function findingsView() {
   const changed = () => list.show(chosen());
@@ -90,7 +96,8 @@ function showFinding(number) {
 
 function showSource(file, line) {
   showView("source", sourceView(file, line));
-  const chosenLine = stage.querySelector(".line.chosen") || stage.querySelector(".here");
+  const chosenLine =
+    stage.querySelector(".line.chosen") || stage.querySelector(".here");
   if (chosenLine) {
     chosenLine.scrollIntoView({ block: "center" });
   }
@@ -118,13 +125,19 @@ function showFindingsFirst() {
   }
 }
 
+function focusSearch() {
+  const search = document.getElementById("search");
+  search.focus();
+  search.select();
+}
+
 const KEYS = {
   j: inList(() => list.move(1)),
   k: inList(() => list.move(-1)),
   ArrowDown: () => stage.contains(list.box) && list.move(1),
   ArrowUp: () => stage.contains(list.box) && list.move(-1),
   Enter: () => stage.contains(list.box) && list.open(),
-  "/": inList(() => document.getElementById("search").focus()),
+  "/": inList(focusSearch),
   Escape: () => history.back(),
 };
 VIEWS.forEach(([name], index) => {

@@ -43,7 +43,11 @@ function notSeen() {
     ? div(
         "warning",
         element("h2", {}, "Not seen"),
-        element("ul", {}, sentences.map((s) => element("li", {}, s))),
+        element(
+          "ul",
+          {},
+          sentences.map((s) => element("li", {}, s)),
+        ),
       )
     : null;
 }
@@ -78,7 +82,10 @@ function kindTotals() {
 
 function causeTotals() {
   return Object.keys(report.causes).length
-    ? section("By cause of loss", totalsTable("cause", report.causes, filterLink("cause")))
+    ? section(
+        "By cause of loss",
+        totalsTable("cause", report.causes, filterLink("cause")),
+      )
     : null;
 }
 
@@ -143,7 +150,11 @@ function suppressed() {
     unused.length
       ? [
           element("p", {}, "These matched nothing:"),
-          element("ul", {}, unused.map((name) => element("li", {}, name))),
+          element(
+            "ul",
+            {},
+            unused.map((name) => element("li", {}, name)),
+          ),
         ]
       : null,
   );

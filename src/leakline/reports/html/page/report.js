@@ -57,7 +57,7 @@ function placeOf(finding) {
   return frame ? framePlace(frame) : "";
 }
 
-// The stacks that tell the story, in the order of events; what was not seen is left out.
+// The stacks that tell the story, in the order of events, as far as they were seen.
 function storyOf(finding) {
   const steps = [{ role: "allocated", title: "allocated", stack: finding.allocation }];
   const add = (role, title, stack) => {

@@ -1,4 +1,4 @@
-// The source browser: the embedded files, with the lines of each finding's story marked.
+// The source browser: embedded files, with the lines of each story marked.
 
 const marksOfFile = new Map();
 
@@ -42,14 +42,18 @@ function sourceView(file, line) {
   const shown = hasSource(file) ? file : files[0];
   return div(
     "split",
-    element("nav", { class: "files", "aria-label": "files" }, files.map(fileEntry(shown))),
+    element(
+      "nav",
+      { class: "files", "aria-label": "files" },
+      files.map(fileEntry(shown)),
+    ),
     div("source", fileHeading(shown), fileText(shown, line)),
   );
 }
 
 function whyNoSource() {
   return report.with_source
-    ? "No source could be read: there is no debug information, or the files are not here."
+    ? "No source could be read: no debug information, or the files are not here."
     : "Source text was left out of this report.";
 }
 
@@ -66,10 +70,14 @@ const fileEntry = (shown) => (file) => {
 function fileHeading(file) {
   const remarks = [];
   if ((report.changed || []).includes(file)) {
-    remarks.push("This file was changed since the program was built; lines may be off.");
+    remarks.push(
+      "This file was changed since the program was built; lines may be off.",
+    );
   }
   if (report.sources_left_out) {
-    remarks.push(`${plural(report.sources_left_out, "file")} did not fit into the report.`);
+    remarks.push(
+      `${plural(report.sources_left_out, "file")} did not fit into the report.`,
+    );
   }
   return [
     element("h2", {}, report.files[file]),
@@ -102,9 +110,11 @@ function markedLine(file, number, text, chosenLine) {
 const MOST_LABELS = 4;
 
 function labels(marks) {
-  const shown = marks.slice(0, MOST_LABELS).map(({ role, finding }) =>
-    link(`#/finding/${finding.number}`, "label", `#${finding.number} ${role}`),
-  );
+  const shown = marks
+    .slice(0, MOST_LABELS)
+    .map(({ role, finding }) =>
+      link(`#/finding/${finding.number}`, "label", `#${finding.number} ${role}`),
+    );
   const more = marks.length - shown.length;
   return span("labels", shown, more > 0 ? span("quiet", ` and ${more} more`) : null);
 }

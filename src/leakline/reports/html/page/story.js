@@ -26,7 +26,9 @@ function heading(finding) {
       plural(finding.indirect_blocks, "block")
     : "";
   const whole = leakTotals().bytes;
-  const share = isLeak(finding) ? percent(Math.min(savedBytes(finding), whole), whole) : "";
+  const share = isLeak(finding)
+    ? percent(Math.min(savedBytes(finding), whole), whole)
+    : "";
   return element(
     "header",
     {},
@@ -51,7 +53,9 @@ function heading(finding) {
 }
 
 function advice(finding) {
-  return finding.advice ? div("advice", element("b", {}, "Help: "), finding.advice) : null;
+  return finding.advice
+    ? div("advice", element("b", {}, "Help: "), finding.advice)
+    : null;
 }
 
 function stepView({ role, title, stack }) {
@@ -107,7 +111,11 @@ function remarks(finding) {
     notes.push(`in ${withCommas(concerned)} of ${plural(watched, "process")}`);
   }
   return notes.length
-    ? element("ul", { class: "notes" }, notes.map((note) => element("li", {}, note)))
+    ? element(
+        "ul",
+        { class: "notes" },
+        notes.map((note) => element("li", {}, note)),
+      )
     : null;
 }
 
