@@ -36,7 +36,8 @@ class Page:
 
     def complaints(self) -> list[dict[str, Any]]:
         """What the page wrote on its console since the last time it was asked."""
-        complaints: list[dict[str, Any]] = self.browser.get_log("browser")
+        log = self.browser.get_log("browser")  # type: ignore[no-untyped-call]
+        complaints: list[dict[str, Any]] = log
         return complaints
 
     def all(self, selector: str) -> list[WebElement]:

@@ -125,7 +125,11 @@ function showFindingsFirst() {
   }
 }
 
+// The flame graph has the same search field as the list.
 function focusSearch() {
+  if (!stage.querySelector("#search")) {
+    showFindingsFirst();
+  }
   const search = document.getElementById("search");
   search.focus();
   search.select();
@@ -137,7 +141,7 @@ const KEYS = {
   ArrowDown: () => stage.contains(list.box) && list.move(1),
   ArrowUp: () => stage.contains(list.box) && list.move(-1),
   Enter: () => stage.contains(list.box) && list.open(),
-  "/": inList(focusSearch),
+  "/": focusSearch,
   Escape: () => history.back(),
 };
 VIEWS.forEach(([name], index) => {
