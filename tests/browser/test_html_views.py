@@ -1,6 +1,19 @@
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from leakline.model.report import LensState, Report
+from leakline.reports.html.privacy import Privacy
+
 from .page import Page
+from .samples import RUN, project_report, write_sources
+
+VIEWS = ("Overview", "Findings", "Flame graph", "Source")
+UNWATCHED = replace(
+    RUN, exit_code=None, lenses=(("reach", LensState.UNAVAILABLE),), processes=()
+)
 
 
 def test_the_overview_says_how_much_leaked_and_what_was_not_seen(project: Page) -> None:
@@ -12,6 +25,50 @@ def test_the_overview_says_how_much_leaked_and_what_was_not_seen(project: Page) 
     assert "reachable 72,704 4 1" in kinds
     assert "overwritten 48 2 1" in causes
     assert "120,456" in processes
+
+
+@pytest.mark.parametrize(
+    ("report", "verdict"),
+    [
+        (Report(RUN, ()), "No leaks found"),
+        (Report(UNWATCHED, ()), "Nothing was checked"),
+    ],
+)
+def test_a_report_without_findings_says_whether_anybody_looked(
+    report: Report, verdict: str, open_report: Callable[..., Page]
+) -> None:
+    page = open_report(report)
+    assert page.text("h1") == verdict
+    unseen = "Checking was NOT active: nothing was looked at."
+    assert (unseen in page.text(".warning")) == (report.run is UNWATCHED)
+    for view in VIEWS:
+        page.click(view)
+        assert page.text("#stage")
+
+
+def test_findings_that_are_not_listed_are_counted(
+    tmp_path: Path, open_report: Callable[..., Page]
+) -> None:
+    every = project_report(tmp_path).findings
+    page = open_report(Report(RUN, every[:1], hidden=every[1:]))
+    assert page.text("h1") == "4 leaks: 1.7 KiB in 40 blocks"
+    assert "indirectly lost (not listed) 600 30 1" in page.texts("table")[0]
+    page.click("Findings")
+    assert page.listed() == [1]
+
+
+def test_a_report_without_source_says_so(
+    tmp_path: Path, open_report: Callable[..., Page]
+) -> None:
+    write_sources(tmp_path)
+    privacy = Privacy(tmp_path, with_source=False)
+    page = open_report(project_report(tmp_path), privacy)
+    page.click("Source")
+    assert page.text() == "Source text was left out of this report."
+    page.click("Findings")
+    page.open_row(1)
+    assert len(page.texts(".step h3")) == 4
+    assert page.all(".code") == []
 
 
 def test_the_biggest_leak_opens_its_story(project: Page) -> None:
@@ -143,7 +200,7 @@ def test_a_printed_report_has_pages(project: Page) -> None:
 def test_a_narrow_window_does_not_cut_anything_off(project: Page) -> None:
     project.browser.set_window_size(500, 800)
     try:
-        for view in ("Overview", "Findings", "Flame graph", "Source"):
+        for view in VIEWS:
             project.click(view)
             wide = project.run("return document.documentElement.scrollWidth")
             assert wide <= project.run("return innerWidth"), view

@@ -52,14 +52,16 @@ function notSeen() {
     : null;
 }
 
+// What is reachable gets no bar: beside it, the leaks would look like nothing.
 function totalsTable(name, totals, linkTo) {
-  const most = Math.max(1, ...Object.values(totals).map((total) => total.bytes));
+  const leaks = Object.entries(totals).filter(([key]) => key !== "reachable");
+  const most = Math.max(1, ...leaks.map(([, total]) => total.bytes));
   const rows = Object.entries(totals).map(([key, total]) => [
     linkTo ? linkTo(key) : key,
     withCommas(total.bytes),
     withCommas(total.blocks),
     total.findings ? withCommas(total.findings) : "-",
-    bar(total.bytes / most),
+    key === "reachable" ? "" : bar(total.bytes / most),
   ]);
   return table([name, "bytes", "blocks", "findings", ""], rows);
 }
