@@ -70,8 +70,20 @@ def test_the_whole_way_is_possible_by_keyboard(project: Page) -> None:
     assert project.address() == "/flame"
     project.press("/", "make_item", Keys.ENTER)
     assert project.texts(".flame-cell") == ["all", "main", "make_item"]
-    project.press("1")
+    project.press("2", Keys.ESCAPE)
+    assert project.address() == "/overview"
     assert "leaks" in project.text("h1")
+
+
+def test_findings_of_one_place_are_told_apart_by_their_callers(
+    open_report: Callable[..., Page],
+) -> None:
+    place = Frame("make", "/src/a.c", 1, "/app")
+    callers = [Frame(name, "/src/a.c", 9, "/app") for name in ("first", "second")]
+    found = [finding(c.function, Kind.LOST, 1, 1, place, c) for c in callers]
+    page = open_report(Report(RUN, tuple(found)))
+    page.click("Findings")
+    assert page.texts(".row-title") == ["make from first", "make from second"]
 
 
 def test_ten_thousand_findings_stay_responsive(

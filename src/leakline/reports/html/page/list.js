@@ -96,7 +96,7 @@ class FindingList {
       div(
         "row-top",
         span("row-number", `#${finding.number}`),
-        span("row-title", titleOf(finding)),
+        span("row-title", titleOf(finding), callerLabel(finding)),
         span("row-amount", rounded(finding.bytes)),
       ),
       div(
@@ -110,6 +110,11 @@ class FindingList {
     made.style.top = `${index * ROW_PX}px`;
     return made;
   }
+}
+
+function callerLabel(finding) {
+  const caller = callerOf(finding);
+  return caller ? span("quiet", ` from ${caller}`) : null;
 }
 
 const kindClass = (finding) => `kind-${finding.kind.replaceAll(" ", "-")}`;

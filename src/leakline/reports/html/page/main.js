@@ -12,7 +12,7 @@ const KEYS_HELP = [
   "enter: open",
   "/: search",
   "1 to 4: views",
-  "esc: back",
+  "esc: up",
 ].join(" \u00b7 ");
 
 const stage = element("main", { id: "stage" });
@@ -142,7 +142,10 @@ const KEYS = {
   ArrowUp: () => stage.contains(list.box) && list.move(-1),
   Enter: () => stage.contains(list.box) && list.open(),
   "/": focusSearch,
-  Escape: () => history.back(),
+  Escape: () => {
+    const isFinding = location.hash.startsWith("#/finding/");
+    location.hash = isFinding ? "#/findings" : "#/overview";
+  },
 };
 VIEWS.forEach(([name], index) => {
   KEYS[String(index + 1)] = () => {

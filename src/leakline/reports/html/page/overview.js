@@ -105,7 +105,7 @@ function biggest() {
       link(
         `#/finding/${finding.number}`,
         "big",
-        span("row-title", titleOf(finding)),
+        span("row-title", titleOf(finding), callerLabel(finding)),
         span("row-place", placeOf(finding)),
         span("row-amount", rounded(savedBytes(finding))),
       ),

@@ -52,6 +52,15 @@ function titleOf(finding) {
   return frame ? frameName(frame) : "(no call stack)";
 }
 
+// The first other function that leads there: it tells findings of one place apart.
+function callerOf(finding) {
+  const frames = framesOf(finding.allocation);
+  const key = keyFrame(finding.allocation);
+  const callers = frames.slice(frames.indexOf(key) + 1);
+  const caller = callers.find((frame) => frame.function !== key.function);
+  return caller ? frameName(caller) : "";
+}
+
 function placeOf(finding) {
   const frame = keyFrame(finding.allocation);
   return frame ? framePlace(frame) : "";
