@@ -1,15 +1,15 @@
 # One name per thing a developer does; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-native test-python bench clean
+.PHONY: help setup demo check format test test-native test-python bench bench-check clean
 
 BIN := .venv/bin
 SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
 
 # What a build needs beyond gcc and make; CMake and Ninja come from PyPI.
-BUILD_PACKAGES := g++ libc6-dev python3-venv
+BUILD_PACKAGES := g++ libc6-dev python3-venv clang-19 llvm-19-dev
 # Programs that the tests run under Leakline and compare with a plain run.
-TEST_PACKAGES := bash bzip2 git gzip perl redis-server nginx-light \
-    chromium chromium-driver
+TEST_PACKAGES := bash bzip2 chromium chromium-driver dwz gawk git gzip nginx-light \
+    openssl perl python3 redis-server redis-tools sqlite3 xz-utils
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
@@ -24,7 +24,7 @@ setup: .venv/.installed  ## Packages, .venv and the built command .venv/bin/leak
 	touch $@
 
 .venv/.installed: .venv/.tools $(SOURCES)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet '.[static]'
 	touch $@
 
 demo: setup  ## Find the leaks of a small program
@@ -55,6 +55,9 @@ test-python: setup  ## Python units and whole runs of real programs
 
 bench: setup  ## Speed and memory beside Valgrind, heaptrack and LeakSanitizer
 	$(BIN)/python -m benchmarks
+
+bench-check: setup  ## Speed and memory of the static checker, and other analysers
+	$(BIN)/python -m benchmarks.check
 
 clean:  ## Remove everything that was built
 	rm -rf build .venv

@@ -13,7 +13,14 @@ from pathlib import Path
 
 from benchmarks import scale, table
 from benchmarks.measure import Cost, FailedError
-from benchmarks.modes import LEAKLINE, PLAIN, Mode, available_peers
+from benchmarks.modes import (
+    LEAKLINE,
+    LEAKLINE_LOSS,
+    PLAIN,
+    Mode,
+    available_peers,
+    make_plans,
+)
 from benchmarks.workloads import WORKLOADS, Workload
 
 ROOT = Path(__file__).parent.parent
@@ -44,10 +51,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="leakline-bench-") as scratch:
         for workload in chosen:
             results[workload.name] = measure(
-                workload, (PLAIN, LEAKLINE, *peers), arguments.rounds, Path(scratch)
+                workload,
+                (PLAIN, LEAKLINE, LEAKLINE_LOSS, *peers),
+                arguments.rounds,
+                Path(scratch),
             )
         series = [] if arguments.no_scale else scale.measure(Path(scratch))
-    print(table.render(results, chosen, [mode.name for mode in (LEAKLINE, *peers)]))
+    print(
+        table.render(
+            results, chosen, [mode.name for mode in (LEAKLINE, LEAKLINE_LOSS, *peers)]
+        )
+    )
     print(scale.render(series))
     raw = {
         name: {
@@ -77,7 +91,8 @@ def measure(
 ) -> dict[str, list[Cost]]:
     """Return the costs of each mode, one per round."""
     costs: dict[str, list[Cost]] = {mode.name: [] for mode in modes}
-    workload.measure(scratch, PLAIN.wrap(scratch))  # warms the page cache
+    workload.measure(scratch, LEAKLINE_LOSS.wrap(scratch))  # warms the page cache
+    make_plans(scratch)
     for number in range(rounds):
         for mode in modes:
             if mode.slow and number > 0:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leakline.cli.environment import runtime_library
+from leakline.patching.missing import modules_without_plan
+from leakline.patching.plans import plan_folder, prepare
 from leakline.recording.create import create_recording
 
 # LeakSanitizer crashes in programs whose first allocation comes from the loader.
@@ -58,6 +60,23 @@ def leakline(folder: Path) -> Wrapping:
     )
 
 
+def leakline_loss(folder: Path) -> Wrapping:
+    """Load the runtime with lens `loss`; plans must have been made before."""
+    loaded = leakline(folder)
+    (preload, (name, options)) = loaded.environment
+    return Wrapping(
+        environment=(
+            preload,
+            (name, f"{options}:lens=reach,loss:plans={plan_folder()}"),
+        )
+    )
+
+
+def make_plans(folder: Path) -> None:
+    """Make the plans that the latest run with lens `loss` in a folder missed."""
+    prepare(modules_without_plan(folder / "recording"))
+
+
 def memcheck(_folder: Path) -> Wrapping:
     """Valgrind's leak check."""
     return Wrapping(("valgrind", "--leak-check=full", "--trace-children=yes", "-q"))
@@ -66,7 +85,7 @@ def memcheck(_folder: Path) -> Wrapping:
 def heaptrack(folder: Path) -> Wrapping:
     """Record with heaptrack, without the analysis afterwards."""
     output = folder / "heaptrack"
-    return Wrapping(("heaptrack", "--record-only", "-o", str(output)))
+    return Wrapping(("heaptrack", "--raw", "-o", str(output)))
 
 
 def leak_sanitizer(folder: Path) -> Wrapping:
@@ -95,6 +114,7 @@ def leak_sanitizer(folder: Path) -> Wrapping:
 
 PLAIN = Mode("plain", plain)
 LEAKLINE = Mode("leakline", leakline)
+LEAKLINE_LOSS = Mode("loss", leakline_loss)
 PEERS = (
     Mode("lsan", leak_sanitizer),
     Mode("heaptrack", heaptrack, slow=True),

@@ -14,7 +14,7 @@ SMALL_PROGRAM_EXTRA_KIB = 4096
 
 def render(results: Results, workloads: list[Workload], modes: list[str]) -> str:
     """Return the table: CPU ratios, then ratios of the peak resident set."""
-    head = ["workload", "plain s", "limit", *modes, "plain MB"]
+    head = ["workload", "plain s", "limit", "loss limit", *modes, "plain MB"]
     head += [f"{mode} mem" for mode in modes]
     rows = [head]
     rows += [_row(workload, results[workload.name], modes) for workload in workloads]
@@ -31,6 +31,7 @@ def _row(
     plain = costs["plain"]
     row = [workload.name, f"{median(c.cpu_s for c in plain):.2f}"]
     row.append(f"<= {workload.limit}")
+    row.append(f"<= {workload.loss_limit}" if workload.loss_limit else "-")
     row += [
         _ratio([c.cpu_s for c in plain], [c.cpu_s for c in costs[m]]) for m in modes
     ]

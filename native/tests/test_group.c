@@ -11,10 +11,8 @@
 enum { KEYS = 5000, BLOCKS = 200000 };
 
 static struct ll_group_key key_of(unsigned i) {
-    return (struct ll_group_key){.kind = 1 + i % 4,
-                                 .stack = i / 40,
-                                 .leader = i / 4 % 10,
-                                 .offset = -(int64_t)(i % 3)};
+    return (struct ll_group_key){
+        .kind = 1 + i % 4, .stack = i / 40, .leader = i / 4 % 10, .loss = i % 3};
 }
 
 static bool is_before(const struct ll_group_key* a, const struct ll_group_key* b) {
@@ -25,7 +23,7 @@ static bool is_before(const struct ll_group_key* a, const struct ll_group_key* b
             return first[i] < second[i];
         }
     }
-    return a->offset < b->offset;
+    return a->loss < b->loss;
 }
 
 static void counts_agree_with_the_model(void) {

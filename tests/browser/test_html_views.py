@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from leakline.model.report import LensState, Report
+from leakline.model.finding import Cause, Engine, Loss
+from leakline.model.report import Coverage, LensState, Report, Run
+from leakline.model.stack import Stack
 from leakline.reports.html.privacy import Privacy
 
 from .page import Page
@@ -55,6 +57,29 @@ def test_findings_that_are_not_listed_are_counted(
     assert "indirectly lost (not listed) 600 30 1" in page.texts("table")[0]
     page.click("Findings")
     assert page.listed() == [1]
+
+
+def test_a_check_of_source_says_how_much_it_looked_at(
+    tmp_path: Path, open_report: Callable[..., Page]
+) -> None:
+    write_sources(tmp_path)
+    run = Run(
+        ("leakline", "check", "list.c"),
+        None,
+        (("static", LensState.ACTIVE),),
+        coverage=Coverage(2, 1, 30, ("huge (list.c:4): too many paths",)),
+    )
+    whole = project_report(tmp_path).findings[0]
+    loss = Loss(Cause.OUT_OF_SCOPE, Stack(), "name")
+    found = replace(whole, engines=(Engine.STATIC,), blocks=1, bytes=0, loss=loss)
+    page = open_report(Report(run, (found,)))
+    assert "Checked 2 units, 1 not readable: 29 of 30 functions" in page.text()
+    assert "Not fully analysed: huge (list.c:4)" in page.text(".warning")
+    assert page.texts(".biggest .row-amount") == ["size not known"]
+    page.click("Findings")
+    page.open_row(1)
+    assert "size not known in 1 block" in page.text(".amount")
+    assert page.text(".step-lost") == "lost: out-of-scope (name)"
 
 
 def test_a_report_without_source_says_so(

@@ -1,4 +1,4 @@
-"""Small programs, compiled once, whose addresses the tests name."""
+"""Small programs, compiled once, and facts of small sources."""
 
 import subprocess
 from collections.abc import Callable
@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from leakline.static.capture.command import Compilation
+from leakline.static.capture.replay import extract
+from leakline.static.capture.toolchain import Toolchain, find_toolchain
+from leakline.static.facts import Unit
+from leakline.static.facts_reader import parse_facts
 from leakline.symbols import debug_files
+
+FactsOf = Callable[..., Unit]
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +44,26 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "debug"
     monkeypatch.setattr(debug_files, "DEBUG_FOLDERS", (folder,))
     return folder
+
+
+@pytest.fixture(scope="session")
+def toolchain() -> Toolchain:
+    """The clang and plugin that this Leakline works with."""
+    return find_toolchain()
+
+
+@pytest.fixture
+def facts_of(tmp_path: Path, toolchain: Toolchain) -> FactsOf:
+    """Compiles a text as a source of the given name and returns its facts."""
+
+    def compile_text(text: str, name: str = "unit.c") -> Unit:
+        source = tmp_path / name
+        source.write_text(text)
+        work = tmp_path / f"work-{name}"
+        work.mkdir(exist_ok=True)
+        compilation = Compilation(tmp_path, name, (), source)
+        extraction = extract(compilation, toolchain, work)
+        assert not extraction.failure
+        return parse_facts(extraction.facts, name)
+
+    return compile_text

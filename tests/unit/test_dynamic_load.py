@@ -82,7 +82,7 @@ def begin(number: int = 1, trigger: int = Trigger.EXIT) -> Record:
 
 
 def group(kind: int, node: int, blocks: int, leader: int = 0) -> Record:
-    return GroupRecord(kind, node, leader, 0, blocks, blocks * 10, 0, 0, 4096)
+    return GroupRecord(kind, node, leader, 0, 0, 0, blocks, blocks * 10, 0, 0, 4096)
 
 
 def end(number: int = 1) -> list[Record]:
@@ -137,7 +137,7 @@ def test_indirect_blocks_name_their_leader(recording: Writing) -> None:
     base = 0x5000_0000
     look = [
         begin(),
-        GroupRecord(Group.LOST, 2, 0, 0, 1, 10, 3, 30, 4096),
+        GroupRecord(Group.LOST, 2, 0, 0, 0, 0, 1, 10, 3, 30, 4096),
         group(Group.INDIRECT, 1, 3, leader=2),
         *end(),
         ended(),

@@ -55,7 +55,7 @@ def some_chunks() -> list[tuple[ProcessKey, list[Record]]]:
     return [
         (ONE, [ProcessStartRecord(100, 1, 0, 0, 5, b"/bin/a\0a"), node(1), node(2)]),
         (TWO, [ProcessStartRecord(101, 100, 1, 0, 6, b"/bin/a\0a LLCK")]),
-        (ONE, [node(3), GroupRecord(1, 3, 0, 0, 1, 8, 0, 0, 4096), node(4)]),
+        (ONE, [node(3), GroupRecord(1, 3, 0, 0, 0, 0, 1, 8, 0, 0, 4096), node(4)]),
         (TWO, [ProcessEndRecord(1, 0, 9)]),
         (ONE, [OptionRecord(b"depth=3"), ProcessEndRecord(1, 0, 9)]),
     ]

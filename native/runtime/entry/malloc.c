@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "entry/blocks.h"
 #include "entry/site.h"
 #include "heap/quick.h"
 #include "os/memory.h"
@@ -25,7 +26,7 @@ static LL_COLD void* out_of_memory(void) {
 }
 
 LL_INLINE void* or_enomem(void* block) {
-    return LL_LIKELY(block != NULL) ? block : out_of_memory();
+    return LL_LIKELY(block != NULL) ? ll_entry_born(block) : out_of_memory();
 }
 
 LL_EXPORT void* malloc(size_t size) {
@@ -34,7 +35,7 @@ LL_EXPORT void* malloc(size_t size) {
 
 LL_EXPORT void free(void* block) {
     if (LL_LIKELY(block != NULL)) {
-        ll_heap_release(block);
+        LL_ENTRY_RELEASE(block, LL_SITE());
     }
 }
 
@@ -56,8 +57,12 @@ LL_INLINE void* reallocate(void* block, size_t size, ll_site site) {
         return or_enomem(ll_quick_allocate(size, site));
     }
     if (size == 0) {
-        ll_heap_release(block);
+        LL_ENTRY_RELEASE(block, site);
         return NULL;
+    }
+    if (LL_UNLIKELY(ll_stamps_on) && ll_heap_is_block(block)) {
+        void* result = ll_entry_reallocate_stamped(block, size, site);
+        return result != NULL ? result : out_of_memory();
     }
     return or_enomem(ll_heap_reallocate(block, size, site));
 }

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "entry/blocks.h"
 #include "entry/site.h"
 #include "heap/quick.h"
 
@@ -48,21 +49,22 @@ static LL_COLD void* fail_aligned_nothrow(const char* name, size_t size,
     LL_EXPORT void* name(size_t size);                                                 \
     LL_EXPORT void* name(size_t size) {                                                \
         void* block = ll_quick_allocate(size, LL_SITE());                              \
-        return LL_LIKELY(block != NULL) ? block : fail(#name, size);                   \
+        return LL_LIKELY(block != NULL) ? ll_entry_born(block) : fail(#name, size);    \
     }
 
 #define DEFINE_NEW_NOTHROW(name)                                                       \
     LL_EXPORT void* name(size_t size, nothrow tag);                                    \
     LL_EXPORT void* name(size_t size, nothrow tag) {                                   \
         void* block = ll_quick_allocate(size, LL_SITE());                              \
-        return LL_LIKELY(block != NULL) ? block : fail_nothrow(#name, size, tag);      \
+        return LL_LIKELY(block != NULL) ? ll_entry_born(block)                         \
+                                        : fail_nothrow(#name, size, tag);              \
     }
 
 #define DEFINE_NEW_ALIGNED(name)                                                       \
     LL_EXPORT void* name(size_t size, alignment_value alignment);                      \
     LL_EXPORT void* name(size_t size, alignment_value alignment) {                     \
         void* block = ll_heap_allocate_aligned(size, alignment, LL_SITE());            \
-        return LL_LIKELY(block != NULL) ? block                                        \
+        return LL_LIKELY(block != NULL) ? ll_entry_born(block)                         \
                                         : fail_aligned(#name, size, alignment);        \
     }
 
@@ -71,7 +73,7 @@ static LL_COLD void* fail_aligned_nothrow(const char* name, size_t size,
     LL_EXPORT void* name(size_t size, alignment_value alignment, nothrow tag) {        \
         void* block = ll_heap_allocate_aligned(size, alignment, LL_SITE());            \
         return LL_LIKELY(block != NULL)                                                \
-                   ? block                                                             \
+                   ? ll_entry_born(block)                                              \
                    : fail_aligned_nothrow(#name, size, alignment, tag);                \
     }
 
@@ -89,7 +91,7 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
     LL_EXPORT void name(void* block, ##__VA_ARGS__);                                   \
     LL_EXPORT void name(void* block, ##__VA_ARGS__) {                                  \
         if (LL_LIKELY(block != NULL)) {                                                \
-            ll_heap_release(block);                                                    \
+            LL_ENTRY_RELEASE(block, LL_SITE());                                        \
         }                                                                              \
     }
 

@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "entry/fork.h"
 #include "entry/last_look.h"
+#include "entry/patching.h"
 #include "entry/real.h"
 #include "entry/signals.h"
 #include "entry/threads.h"
@@ -63,5 +64,6 @@ __attribute__((constructor)) static void start(int count, char** arguments,
         __cxa_at_quick_exit(at_quick_exit_last, NULL);
         ll_signals_start();
         note_other_allocator();
+        ll_patching_start();
     }
 }

@@ -26,6 +26,16 @@ static size_t requested_size(struct place place) {
                                              : (uint16_t)(word >> LL_WORD_SIZE_SHIFT);
 }
 
+bool ll_heap_is_block(const void* block) {
+    struct place place;
+    return find(block, &place);
+}
+
+size_t ll_heap_requested_size(const void* block) {
+    struct place place;
+    return find(block, &place) ? requested_size(place) : 0;
+}
+
 bool ll_heap_ignore(const void* block) {
     struct place place;
     if (!find(block, &place)) {

@@ -42,6 +42,12 @@ void* ll_heap_reallocate(void* block, size_t size_bytes, ll_site site);
 // was told so. 0 for a pointer that is not the start of a block.
 size_t ll_heap_usable_size(void* block);
 
+// True when a live block starts there.
+bool ll_heap_is_block(const void* block);
+
+// Requested size of a live block; 0 if `block` is not the start of one.
+size_t ll_heap_requested_size(const void* block);
+
 // Leaves the block out of every report (and keeps what it leads to).
 bool ll_heap_ignore(const void* block);
 

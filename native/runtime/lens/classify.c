@@ -2,6 +2,8 @@
 
 #include "format/records.h"
 #include "lens/picks.h"
+#include "lens/ring_order.h"
+#include "lens/stamps.h"
 
 // A *leader* is a lost block; what only leaders lead to is indirectly lost.
 struct classifier {
@@ -17,21 +19,22 @@ struct classifier {
 
 static ll_block_visitor count_reached_or_point;
 static ll_block_visitor lead_if_not_pointed;
-static ll_block_visitor enter_ring;
+static void enter_rings(struct classifier* classifier);
 static void lead_from_rings(struct classifier* classifier);
 
 // Every block that no other unreached block points to is a leader. What no leader leads
-// to lies in rings or behind rings. Each ring is entered at its lowest address by a
-// flood that passes over what earlier floods met. So a ring that leads to an earlier
-// one is entered later, never the other way round: had the earlier ring led to the
-// later, its flood would have met it. Leading in reverse order of the entries therefore
-// meets every ring that another one leads to before its own turn comes, and leaves one
-// leader for each ring that none leads to.
+// to lies in rings or behind rings. Each ring is entered at the block that lost a
+// reference last, or at its lowest address when losses are not stamped, by a flood that
+// passes over what earlier floods met. So a ring that leads to an earlier one is
+// entered later, never the other way round: had the earlier ring led to the later, its
+// flood would have met it. Leading in reverse order of the entries therefore meets
+// every ring that another one leads to before its own turn comes, and leaves one leader
+// for each ring that none leads to.
 struct ll_classified ll_classify(struct ll_marker* marker, struct ll_tally* tally) {
     struct classifier classifier = {.marker = marker, .tally = tally};
     ll_heap_visit(count_reached_or_point, &classifier);
     ll_heap_visit(lead_if_not_pointed, &classifier);
-    ll_heap_visit(enter_ring, &classifier);
+    enter_rings(&classifier);
     lead_from_rings(&classifier);
     return classifier.result;
 }
@@ -126,6 +129,33 @@ static bool enter_ring(struct ll_block block, void* context) {
     ll_mark_contents(classifier->marker, block);
     ll_mark_finish(classifier->marker);
     return true;
+}
+
+static bool add_ring_block(struct ll_block block, void* context) {
+    struct ll_ring_order* order = context;
+    if (ll_block_mark(block) != LL_MARK_POINTED) {
+        return true;
+    }
+    uintptr_t start = ll_block_start(block);
+    struct ll_stamp stamp = ll_stamp_latest(start, ll_block_size(block));
+    return ll_ring_order_add(order, start, stamp.clock);
+}
+
+// Blocks that found no place in the order are entered last, by address.
+static void enter_rings(struct classifier* classifier) {
+    if (ll_stamps_on) {
+        struct ll_ring_order order = {0};
+        ll_heap_visit(add_ring_block, &order);
+        ll_ring_order_sort(&order);
+        for (size_t i = 0; i < order.count; i++) {
+            struct ll_block block;
+            if (ll_block_at(order.blocks[i].start, &block)) {
+                enter_ring(block, classifier);
+            }
+        }
+        ll_ring_order_release(&order);
+    }
+    ll_heap_visit(enter_ring, classifier);
 }
 
 static void lead_from_rings(struct classifier* classifier) {

@@ -9,14 +9,14 @@ enum { FIRST_CAPACITY = 64 };
 
 static uint64_t hash(const struct ll_group_key* key) {
     uint64_t h = ((uint64_t)key->stack << 32 | key->leader) * 0x9e3779b97f4a7c15U;
-    h ^= ((uint64_t)key->kind << 56) ^ (uint64_t)key->offset;
+    h ^= ((uint64_t)key->kind << 56) ^ ((uint64_t)key->loss << 2) ^ key->cause;
     h *= 0xc2b2ae3d27d4eb4fU;
     return h ^ (h >> 29);
 }
 
 static bool same(const struct ll_group_key* a, const struct ll_group_key* b) {
     return a->kind == b->kind && a->stack == b->stack && a->leader == b->leader &&
-           a->offset == b->offset;
+           a->loss == b->loss && a->cause == b->cause;
 }
 
 // The place of `key`: its group, or the free place where it belongs.
@@ -90,7 +90,10 @@ static bool before(const struct ll_group_key* a, const struct ll_group_key* b) {
     if (a->stack != b->stack) {
         return a->stack < b->stack;
     }
-    return a->leader != b->leader ? a->leader < b->leader : a->offset < b->offset;
+    if (a->leader != b->leader) {
+        return a->leader < b->leader;
+    }
+    return a->loss != b->loss ? a->loss < b->loss : a->cause < b->cause;
 }
 
 // Restores the heap order of table[0..count) below `root`: heap sort needs no memory

@@ -11,8 +11,8 @@ struct ll_group_key {
     uint32_t kind; // never 0
     uint32_t stack;
     uint32_t leader;
-    uint32_t reserved;
-    int64_t offset;
+    uint32_t loss;  // where the last reference went, 0 if not known
+    uint32_t cause; // LL_CAUSE_*
 };
 
 struct ll_group {

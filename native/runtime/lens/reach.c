@@ -172,10 +172,13 @@ static uint32_t write_groups(struct ll_groups* groups) {
     for (size_t i = 0; i < groups->count; i++, group++) {
         ll_stack_records_write(group->key.stack);
         ll_stack_records_write(group->key.leader);
+        ll_stack_records_write(group->key.loss);
         struct ll_record_group record = {
             .kind = group->key.kind,
             .stack = group->key.stack,
             .leader = group->key.leader,
+            .loss = group->key.loss,
+            .cause = group->key.cause,
             .blocks = group->blocks,
             .bytes = group->bytes,
             .indirect_blocks = group->indirect_blocks,

@@ -2,6 +2,8 @@
 
 #include "base/attributes.h"
 #include "format/records.h"
+#include "lens/loss.h"
+#include "lens/stamps.h"
 
 enum { USUAL_MAX = 20000 };
 
@@ -52,6 +54,9 @@ static struct ll_group* group_of(struct ll_tally* tally, struct ll_block block,
         key.stack = ll_block_site(block);
     }
     key = condensed(tally, key);
+    if (kind == LL_GROUP_lost && ll_stamps_on) {
+        ll_loss_describe(block, &key);
+    }
     return ll_groups_find(&tally->groups, &key);
 }
 

@@ -34,6 +34,10 @@ static const uintptr_t range_bytes = (uintptr_t)1 << LL_RANGE_SHIFT;
 static uintptr_t own_start;
 static uintptr_t own_cursor;
 
+// A range at a place of its own, see ll_memory_claim.
+static uintptr_t claimed_start;
+static uintptr_t claimed_end;
+
 static size_t round_to_pages(size_t size_bytes) {
     return (size_bytes + LL_PAGE_SIZE - 1) & ~(size_t)(LL_PAGE_SIZE - 1);
 }
@@ -180,11 +184,30 @@ void ll_memory_unmap(void* start, size_t size_bytes) {
     ll_syscall(SYS_munmap, start, round_to_pages(size_bytes));
 }
 
+bool ll_memory_claim(uintptr_t start, size_t size_bytes) {
+    long result = ll_syscall(
+        SYS_mmap, start, size_bytes, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (is_error(result)) {
+        return false;
+    }
+    if ((uintptr_t)result != start) {
+        ll_syscall(SYS_munmap, result, size_bytes);
+        return false;
+    }
+    claimed_start = start;
+    claimed_end = start + size_bytes;
+    return true;
+}
+
 bool ll_memory_is_own(uintptr_t address) {
-    uintptr_t start = __atomic_load_n(&own_start, __ATOMIC_RELAXED);
-    return start != 0 && address - start < range_bytes;
+    return ll_memory_own_end(address) != 0;
 }
 
 uintptr_t ll_memory_own_end(uintptr_t address) {
-    return ll_memory_is_own(address) ? own_start + range_bytes : 0;
+    uintptr_t start = __atomic_load_n(&own_start, __ATOMIC_RELAXED);
+    if (start != 0 && address - start < range_bytes) {
+        return start + range_bytes;
+    }
+    return claimed_start <= address && address < claimed_end ? claimed_end : 0;
 }

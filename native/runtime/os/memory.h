@@ -39,6 +39,10 @@ void* ll_memory_map(size_t size_bytes);
 // Ends a range that came from ll_memory_map or ll_memory_reserve.
 void ll_memory_unmap(void* start, size_t size_bytes);
 
+// Takes exactly this range for a table that code addresses directly; pages appear when
+// touched. Once per process. False when any of it is in use, or under a limit.
+bool ll_memory_claim(uintptr_t start, size_t size_bytes);
+
 // True for addresses of the runtime's own tables (all of the above except the heap's
 // blocks): never a root, never reported.
 bool ll_memory_is_own(uintptr_t address);

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from leakline.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
     from typing import NoReturn
 
 _HELP_WIDTH = 88
@@ -25,6 +28,23 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             formatter_class=_HelpFormatter,
         )
+        self._after_dashes = ""
+
+    def keep_after_dashes(self, name: str) -> None:
+        """Puts the words after the first `--` under `name`, None without a `--`."""
+        self._after_dashes = name
+        self.set_defaults(**{name: None})
+
+    def parse_known_args(  # type: ignore[override]  # no other kind of namespace
+        self, args: Sequence[str] | None = None, namespace: Namespace | None = None
+    ) -> tuple[Namespace, list[str]]:
+        """Parses the words before `--` when those after it are kept apart."""
+        words = list(sys.argv[1:] if args is None else args)
+        if self._after_dashes and "--" in words:
+            cut = words.index("--")
+            self.set_defaults(**{self._after_dashes: words[cut + 1 :]})
+            del words[cut:]
+        return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Turns a parse error into one sentence with the way to the help."""

@@ -35,6 +35,7 @@ COMMANDS = {
     "report": "render a recording again",
     "snapshot": "look at the heap of a watched program while it runs",
     "preload": "print the environment that watches a service",
+    "check": "find leaks in source code, also on paths that no test runs",
     "doctor": "say which lenses will work on a program and on this machine",
 }
 

@@ -10,7 +10,7 @@ import os
 import sys
 from argparse import REMAINDER
 
-from leakline.cli import presentation, watching
+from leakline.cli import planning, presentation, watching
 from leakline.cli.arguments import seconds
 from leakline.cli.environment import watching_environment
 from leakline.cli.inspection.program import find_program, refuse_unwatchable
@@ -84,6 +84,8 @@ def _start(
 ) -> Child:
     try:
         options = watching.runtime_options(arguments, place.path)
+        if planning.is_wanted(arguments):
+            options |= planning.plan_before(path)
         if (
             arguments.recording is None
             and arguments.show == presentation.SHOWN_BY_DEFAULT
@@ -158,7 +160,11 @@ def _load(
         loaded.run,
         command=tuple(command),
         exit_code=exit_code_of(status),
-        not_seen=(*loaded.run.not_seen, *_about_survivors(place)),
+        not_seen=(
+            *loaded.run.not_seen,
+            *(planning.plan_after(place.path) if planning.is_wanted(arguments) else ()),
+            *_about_survivors(place),
+        ),
     )
     return replace(loaded, run=watched_run)
 

@@ -49,7 +49,8 @@ def check(arguments: Namespace) -> None:
 
 def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
     """The options as the runtime reads them; only what the user chose is named."""
-    options = {"recording": recording, "lens": arguments.lens}
+    lenses = dict.fromkeys(["reach", *arguments.lens.split(",")])
+    options = {"recording": recording, "lens": ",".join(lenses)}
     if arguments.depth is not None:
         options["depth"] = str(arguments.depth)
     if arguments.no_children:

@@ -2,9 +2,11 @@
 
 from leakline.dynamic.fingerprint import Fingerprints
 from leakline.dynamic.merge import GroupKey, Groups, HeapGroup
+from leakline.dynamic.slots import slot_of
 from leakline.dynamic.stacks import StackBuilder
-from leakline.model.finding import Confidence, Engine, Finding, Kind
+from leakline.model.finding import Cause, Confidence, Engine, Finding, Kind, Loss
 from leakline.model.stack import Stack
+from leakline.recording._format import Cause as LossCause
 
 
 def make_findings(groups: Groups, builder: StackBuilder) -> tuple[Finding, ...]:
@@ -50,9 +52,39 @@ def _finding(
         indirect_blocks=group.indirect_blocks,
         indirect_bytes=group.indirect_bytes,
         leader=builder.stack(key.leader) if key.leader else None,
+        loss=_loss(key, builder),
         processes=tuple(sorted(group.pids)),
-        notes=tuple(group.notes),
+        notes=(*group.notes, *_loss_notes(key)),
     )
+
+
+_CAUSES = {
+    LossCause.OVERWRITTEN: Cause.OVERWRITTEN,
+    LossCause.CONTAINER_FREED: Cause.CONTAINER_FREED,
+}
+
+
+def _loss(key: GroupKey, builder: StackBuilder) -> Loss | None:
+    if key.cause == LossCause.NOT_IN_MEMORY:
+        return Loss(Cause.OUT_OF_SCOPE, Stack())
+    cause = _CAUSES.get(key.cause)
+    if cause is None or not key.loss:
+        return None
+    stack = builder.stack(key.loss)
+    stored = cause is Cause.OVERWRITTEN and stack.frames
+    return Loss(cause, stack, slot_of(stack.frames[0]) if stored else None)
+
+
+def _loss_notes(key: GroupKey) -> tuple[str, ...]:
+    if key.cause == LossCause.NOT_IN_MEMORY:
+        return (
+            (
+                "no store that was seen overwrote a reference to it: probably a local"
+                " variable or register held it, which went out of scope, or nobody"
+                " kept the result"
+            ),
+        )
+    return ()
 
 
 def _rank(finding: Finding) -> tuple[int, str, str, int]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from leakline.dynamic.process_log import ProcessLog, Snapshot
 from leakline.dynamic.stack_table import ProcessStacks
 from leakline.model.finding import Kind
+from leakline.recording._format import Cause as LossCause
 from leakline.recording._format import Group, GroupRecord
 
 KINDS = {
@@ -15,6 +16,8 @@ KINDS = {
     Group.REACHABLE: Kind.REACHABLE,
 }
 
+KNOWN_CAUSES = {int(cause): cause for cause in LossCause}
+
 
 class GroupKey(NamedTuple):
     """What makes blocks one finding; stacks are numbers of the stack table."""
@@ -22,6 +25,8 @@ class GroupKey(NamedTuple):
     kind: Kind
     stack: int
     leader: int
+    loss: int = 0
+    cause: LossCause = LossCause.UNKNOWN
 
 
 @dataclass(slots=True)
@@ -63,7 +68,10 @@ def _add(
     groups: Groups, kind: Kind, record: GroupRecord, stacks: ProcessStacks, pid: int
 ) -> None:
     leader = stacks.number(record.leader) if record.leader else 0
-    group = group_at(groups, GroupKey(kind, stacks.number(record.stack), leader))
+    loss = stacks.number(record.loss) if record.loss else 0
+    cause = KNOWN_CAUSES.get(record.cause, LossCause.UNKNOWN)
+    key = GroupKey(kind, stacks.number(record.stack), leader, loss, cause)
+    group = group_at(groups, key)
     group.blocks += record.blocks
     group.bytes += record.bytes
     group.indirect_blocks += record.indirect_blocks
@@ -81,4 +89,6 @@ def group_at(groups: Groups, key: GroupKey) -> HeapGroup:
 
 def used_stacks(keys: Iterable[GroupKey]) -> set[int]:
     """Numbers of all stacks that some groups mention."""
-    return {number for key in keys for number in (key.stack, key.leader) if number}
+    return {
+        number for key in keys for number in (key.stack, key.leader, key.loss) if number
+    }

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from leakline.dynamic.children import unseen_children
 from leakline.dynamic.process_log import ProcessLog, decode_text
 from leakline.model.finding import Finding
-from leakline.recording._format import Origin
+from leakline.recording._format import NotSeen, NotSeenRecord, Origin
 from leakline.recording.chunks import Damage
 
 # Sentences of one sort; a run may have thousands of processes.
@@ -27,6 +27,7 @@ def not_seen(
     endless = (log for log in logs if asked_pid is None or log.latest is None)
     yield from _listed([text for log in endless for text in _about_end(log)])
     yield from _listed([text for log in logs for text in _about_looks(log)])
+    yield from _about_plans(logs)
     yield from unseen_children(logs)
     yield from _about_damage(damage)
 
@@ -54,10 +55,37 @@ def _about_looks(log: ProcessLog) -> Iterator[str]:
         yield f"{_subject(log)} ended without a complete look at its heap."
     if log.latest is None and log.unfinished:
         yield f"The findings of {log.name} are incomplete: its look was cut short."
-    sentences = Counter(decode_text(record.text) for record in log.not_seen)
+    sentences = Counter(
+        decode_text(record.text) for record in log.not_seen if not _is_unplanned(record)
+    )
     for sentence, count in sentences.items():
         times = f" ({count} times)" if count > 1 else ""
         yield f"{_subject(log)}: {sentence.rstrip('.')}{times}."
+
+
+# The detail of a note about code that has no patch plan yet.
+_NO_PLAN = 1
+_LISTED_MODULES = 3
+
+
+def _is_unplanned(record: NotSeenRecord) -> bool:
+    return (record.reason, record.detail) == (NotSeen.LOSSES, _NO_PLAN)
+
+
+def _about_plans(logs: Collection[ProcessLog]) -> Iterator[str]:
+    """One sentence about all modules whose losses were not seen for want of a plan."""
+    records = (record for log in logs for record in log.not_seen)
+    paths = {
+        decode_text(record.text).partition(": ")[2]
+        for record in records
+        if _is_unplanned(record)
+    }
+    if paths:
+        listed = ", ".join(sorted(paths)[:_LISTED_MODULES])
+        if len(paths) > _LISTED_MODULES:
+            listed += ", ..."
+        noun = "1 module" if len(paths) == 1 else f"{len(paths)} modules"
+        yield f"Losses in {noun} without a patch plan were not seen: {listed}."
 
 
 def _subject(log: ProcessLog) -> str:

@@ -85,5 +85,5 @@ def _lens_states(logs: Collection[ProcessLog]) -> tuple[tuple[str, LensState], .
 def _state(lens: str, asked: Collection[str], *, looked: bool) -> LensState:
     if lens not in asked:
         return LensState.OFF
-    works = lens == "reach" and looked
+    works = lens in ("reach", "loss") and looked
     return LensState.ACTIVE if works else LensState.UNAVAILABLE

@@ -61,6 +61,10 @@ def merge_same_lines(
     """The groups of some keys, those that read the same added up."""
     merged: Groups = {}
     for key in keys:
-        new_key = GroupKey(key.kind, same.first(key.stack), same.first(key.leader))
+        new_key = key._replace(
+            stack=same.first(key.stack),
+            leader=same.first(key.leader),
+            loss=same.first(key.loss),
+        )
         group_at(merged, new_key).add(groups[key])
     return merged

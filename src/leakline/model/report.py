@@ -36,6 +36,23 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of the source a check looked at.
+
+    Attributes:
+        units: Translation units that were analysed.
+        units_failed: Units that could not be read.
+        functions: Functions in the analysed units.
+        incomplete: Functions not fully analysed, as "name (file:line): reason".
+    """
+
+    units: int
+    units_failed: int
+    functions: int
+    incomplete: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """What was run, through which lenses, and what could not be seen.
 
@@ -43,6 +60,7 @@ class Run:
         exit_code: Of the program, None when it is not known (still running).
         lenses: Lens name to state, in the order reports show them.
         not_seen: Sentences; empty only when everything was seen.
+        coverage: For a check of source code.
     """
 
     command: tuple[str, ...]
@@ -50,6 +68,7 @@ class Run:
     lenses: tuple[tuple[str, LensState], ...]
     not_seen: tuple[str, ...] = ()
     processes: tuple[Process, ...] = ()
+    coverage: Coverage | None = None
 
 
 @dataclass(frozen=True, slots=True)

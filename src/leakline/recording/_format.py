@@ -31,6 +31,7 @@ class NotSeen(IntEnum):
     STACKS = 7
     OPTIONS = 8
     SANDBOX = 9
+    LOSSES = 10
 
 
 class Module(IntEnum):
@@ -69,6 +70,15 @@ class Trigger(IntEnum):
     DEMAND = 5
     PERIODIC = 6
     PROGRAM = 7
+
+
+class Cause(IntEnum):
+    """Values of `cause`."""
+
+    UNKNOWN = 0
+    OVERWRITTEN = 1
+    CONTAINER_FREED = 2
+    NOT_IN_MEMORY = 3
 
 
 class Group(IntEnum):
@@ -175,6 +185,8 @@ class GroupRecord(NamedTuple):
     kind: int
     stack: int
     leader: int
+    loss: int
+    cause: int
     reserved: int
     blocks: int
     bytes: int
@@ -322,7 +334,7 @@ LAYOUTS: dict[int, Layout] = {
     ),
     7: Layout(
         GroupRecord,
-        Struct("<IIIIQQQQQ"),
+        Struct("<IIIIIIQQQQQ"),
         has_text=False,
     ),
     8: Layout(
@@ -391,6 +403,11 @@ OPTIONS: dict[str, RuntimeOption] = {
         str,
         "reach",
         "lenses to look through, separated by commas",
+    ),
+    "plans": RuntimeOption(
+        str,
+        "",
+        "folder of patch plans for lens loss",
     ),
     "depth": RuntimeOption(
         int,

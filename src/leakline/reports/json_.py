@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leakline.model.finding import Finding, Kind, Loss, PathStep, Staleness
-from leakline.model.report import Process, Report, Run
+from leakline.model.report import Coverage, Process, Report, Run
 from leakline.model.stack import Frame, Stack
 from leakline.reports.places import relative_path
 from leakline.reports.summary import count_listed
@@ -67,6 +67,7 @@ class _Writer:
             "lenses": {name: state.value for name, state in run.lenses},
             "not_seen": list(run.not_seen),
             "processes": [_process(process) for process in run.processes],
+            "coverage": _coverage(run.coverage),
         }
 
     def finding(self, finding: Finding) -> dict[str, Any]:
@@ -142,6 +143,17 @@ def _staleness(staleness: Staleness | None) -> dict[str, float | None] | None:
     if staleness is None:
         return None
     return {"lower_s": staleness.lower_s, "upper_s": staleness.upper_s}
+
+
+def _coverage(coverage: Coverage | None) -> dict[str, Any] | None:
+    if coverage is None:
+        return None
+    return {
+        "units": coverage.units,
+        "units_failed": coverage.units_failed,
+        "functions": coverage.functions,
+        "incomplete": list(coverage.incomplete),
+    }
 
 
 def _process(process: Process) -> dict[str, Any]:

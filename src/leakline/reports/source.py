@@ -39,6 +39,23 @@ def all_lines(file: str, folder: Path) -> list[str]:
     return lines[:-1] if lines and not lines[-1] else lines
 
 
+def pointed_line(
+    file: str, line: int, column: int, folder: Path
+) -> tuple[str, str] | None:
+    """A line of source and, below it, a caret under a column; None without source.
+
+    Columns count from 1 in bytes, as compilers count; 0 points at the first word.
+    """
+    lines = _lines_if_source(file, folder)
+    if not 0 < line <= len(lines):
+        return None
+    raw = lines[line - 1]
+    before = raw.encode(errors="replace")[: max(0, column - 1)].decode(errors="replace")
+    if column == 0:
+        before = raw[: len(raw) - len(raw.lstrip())]
+    return _clean(raw), " " * len(_widened(before)) + "^"
+
+
 @lru_cache(maxsize=1024)
 def is_newer(file: str, module: str, folder: Path) -> bool:
     """Whether the source was changed after the program was built."""
@@ -74,4 +91,8 @@ def _read_regular_file(path: str) -> bytes:
 
 
 def _clean(line: str) -> str:
-    return printable(line.rstrip("\r").expandtabs(_TAB_CELLS).rstrip())
+    return _widened(line.rstrip("\r")).rstrip()
+
+
+def _widened(text: str) -> str:
+    return printable(text.expandtabs(_TAB_CELLS))

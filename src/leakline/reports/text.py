@@ -4,7 +4,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator
 
-from leakline.model.finding import Confidence, Finding, Kind, Staleness
+from leakline.model.finding import Confidence, Finding, Kind, Loss, Staleness
 from leakline.model.report import LensState, Report
 from leakline.model.stack import Stack
 from leakline.reports.frames import StackPrinter
@@ -65,6 +65,9 @@ class _FindingPrinter:
 
     def lines(self, number: int, finding: Finding) -> Iterator[str]:
         yield self._header(number, finding)
+        if finding.loss and finding.loss.stack.frames:
+            yield from self._loss(finding.loss, finding.birth)
+            yield self._title("allocated here:")
         yield from self._stacks.allocation(finding.allocation, _INDENT)
         yield from self._evidence(finding)
         for sentence in self._notes(finding):
@@ -102,10 +105,24 @@ class _FindingPrinter:
         saved = min(finding.bytes + finding.indirect_bytes, self._leaked_bytes)
         return f"  ({share(saved, self._leaked_bytes)})"
 
+    def _loss(self, loss: Loss, birth: Stack | None) -> Iterator[str]:
+        """Where the block was lost comes first: that is the place to mend."""
+        slot = f" (`{printable(loss.slot)}`)" if loss.slot else ""
+        yield self._title(
+            f"the last reference in memory was lost here, {loss.cause.value}{slot}:"
+        )
+        yield from self._stacks.allocation(loss.stack, _INDENT)
+        if birth:
+            yield self._title("that reference was created here:")
+            yield from self._stacks.stack(birth, _INDENT)
+
+    def _title(self, text: str) -> str:
+        return f"   {self._style.paint(text, Role.TITLE)}"
+
     def _evidence(self, finding: Finding) -> Iterator[str]:
         """What is known beside the allocation, each part with its own small stack."""
         for title, stack in _titled_stacks(finding):
-            yield f"   {self._style.paint(title, Role.TITLE)}"
+            yield self._title(title)
             yield from self._stacks.stack(stack, _INDENT)
         for step in finding.path:
             file = printable(relative_path(step.file, self._style.folder))
@@ -130,12 +147,8 @@ class _FindingPrinter:
 
 
 def _titled_stacks(finding: Finding) -> Iterator[tuple[str, Stack]]:
-    if finding.birth:
+    if finding.birth and not (finding.loss and finding.loss.stack.frames):
         yield "the last reference was created here:", finding.birth
-    if finding.loss:
-        slot = f" (`{printable(finding.loss.slot)}`)" if finding.loss.slot else ""
-        cause = finding.loss.cause.value
-        yield f"the last reference was lost here, {cause}{slot}:", finding.loss.stack
     if finding.last_access:
         yield "last used here:", finding.last_access
     for freed in finding.sibling_frees:

@@ -7,7 +7,7 @@ wants to keep private. Evidence that was not seen has no key.
 from typing import Any
 
 from leakline.model.finding import Cause, Finding, PathStep, Staleness
-from leakline.model.report import Process, Report, Run
+from leakline.model.report import Coverage, Process, Report, Run
 from leakline.reports.html.privacy import Privacy
 from leakline.reports.html.sources import embedded_sources
 from leakline.reports.html.tables import Tables
@@ -52,6 +52,7 @@ class _Writer:
             ],
             "not_seen": self._words(run.not_seen),
             "processes": [self._process(process) for process in run.processes],
+            **self._coverage(run.coverage),
         }
 
     def finding(self, finding: Finding) -> dict[str, Any]:
@@ -105,6 +106,17 @@ class _Writer:
             "allocations": process.allocations,
             "peak_bytes": process.peak_bytes,
         }
+
+    def _coverage(self, coverage: Coverage | None) -> dict[str, Any]:
+        if coverage is None:
+            return {}
+        written = {
+            "units": coverage.units,
+            "units_failed": coverage.units_failed,
+            "functions": coverage.functions,
+            "incomplete": self._words(coverage.incomplete),
+        }
+        return {"coverage": written}
 
     def _words(self, words: tuple[str, ...]) -> list[str]:
         return [self._privacy.text(word) for word in words]

@@ -97,7 +97,7 @@ class FindingList {
         "row-top",
         span("row-number", `#${finding.number}`),
         span("row-title", titleOf(finding), callerLabel(finding)),
-        span("row-amount", rounded(finding.bytes)),
+        span("row-amount", sizeInWords(finding, finding.bytes)),
       ),
       div(
         "row-bottom",

@@ -15,7 +15,11 @@ function overviewView() {
   );
 }
 
-const isActive = () => report.run.lenses.some(([, state]) => state === "active");
+// Whether anybody looked, at a running program or at source code.
+function isActive() {
+  const { coverage, lenses } = report.run;
+  return coverage ? coverage.units > 0 : lenses.some(([, state]) => state === "active");
+}
 
 function verdict() {
   const leaks = leakTotals();
@@ -35,6 +39,10 @@ function notSeen() {
   const blind = report.run.lenses.filter(([, state]) => state === "unavailable");
   if (blind.length) {
     sentences.unshift(`Could not look through: ${blind.map(([n]) => n).join(", ")}.`);
+  }
+  if (report.run.coverage) {
+    const { incomplete } = report.run.coverage;
+    sentences.push(...incomplete.map((name) => `Not fully analysed: ${name}`));
   }
   if (!isActive()) {
     sentences.unshift("Checking was NOT active: nothing was looked at.");
@@ -107,7 +115,7 @@ function biggest() {
         "big",
         span("row-title", titleOf(finding), callerLabel(finding)),
         span("row-place", placeOf(finding)),
-        span("row-amount", rounded(savedBytes(finding))),
+        span("row-amount", sizeInWords(finding, savedBytes(finding))),
       ),
       bar(savedBytes(finding) / whole),
     ),
@@ -135,8 +143,18 @@ function processes() {
   const heads = ["process", "ended", "allocations", "not freed", "peak"];
   return section(
     "What was looked at",
-    element("p", {}, `Lenses: ${lenses}. Exit code: ${code}.`),
+    lenses ? element("p", {}, `Lenses: ${lenses}. Exit code: ${code}.`) : null,
+    run.coverage ? element("p", {}, coverageInWords(run.coverage)) : null,
     rows.length ? table(heads, rows) : null,
+  );
+}
+
+function coverageInWords(coverage) {
+  const complete = withCommas(coverage.functions - coverage.incomplete.length);
+  const failed = coverage.units_failed ? `, ${coverage.units_failed} not readable` : "";
+  return (
+    `Checked ${plural(coverage.units, "unit")}${failed}: ${complete} of ` +
+    `${plural(coverage.functions, "function")} fully analysed.`
   );
 }
 

@@ -11,6 +11,12 @@ const isLeak = (finding) => finding.kind !== "reachable";
 // Bytes that mending this leak would save.
 const savedBytes = (finding) => finding.bytes + (finding.indirect_bytes || 0);
 
+// The size is not always known from the source alone.
+function sizeInWords(finding, bytes) {
+  const isUnknown = !bytes && finding.engines.includes("static");
+  return isUnknown ? "size not known" : rounded(bytes);
+}
+
 // What all leaks have in common with the totals of the other formats.
 function leakTotals() {
   const sums = { findings: 0, blocks: 0, bytes: 0 };

@@ -21,14 +21,6 @@ function storyView(finding) {
 }
 
 function heading(finding) {
-  const held = finding.indirect_blocks
-    ? `, and with them ${rounded(finding.indirect_bytes)} in ` +
-      plural(finding.indirect_blocks, "block")
-    : "";
-  const whole = leakTotals().bytes;
-  const share = isLeak(finding)
-    ? percent(Math.min(savedBytes(finding), whole), whole)
-    : "";
   return element(
     "header",
     {},
@@ -41,8 +33,8 @@ function heading(finding) {
     ),
     element(
       "p",
-      { class: "amount", title: `${plural(finding.bytes, "byte")}` },
-      `${amount(finding)}${held}${share ? `  (${share} of what leaked)` : ""}`,
+      { class: "amount", title: plural(finding.bytes, "byte") },
+      amountOf(finding),
     ),
     element(
       "p",
@@ -50,6 +42,22 @@ function heading(finding) {
       `${finding.confidence}; seen by ${finding.engines.join(", ")}; id ${finding.id}`,
     ),
   );
+}
+
+// How much it is, what it holds, and what mending it would save of all that leaked.
+function amountOf(finding) {
+  const size = sizeInWords(finding, finding.bytes);
+  let words = `${size} in ${plural(finding.blocks, "block")}`;
+  if (finding.indirect_blocks) {
+    const held = { bytes: finding.indirect_bytes, blocks: finding.indirect_blocks };
+    words += `, and with them ${amount(held)}`;
+  }
+  const whole = leakTotals().bytes;
+  if (isLeak(finding) && whole) {
+    const saved = Math.min(savedBytes(finding), whole);
+    words += `  (${percent(saved, whole)} of what leaked)`;
+  }
+  return words;
 }
 
 function advice(finding) {
@@ -65,7 +73,7 @@ function stepView({ role, title, stack }) {
     { class: `step step-${role}` },
     element("h3", {}, title, frame ? [" in ", frameLink(frame)] : ""),
     frame ? excerpt(frame, role) : null,
-    stackView(stack),
+    frame || role === "allocated" ? stackView(stack) : null,
   );
 }
 

@@ -1,0 +1,36 @@
+#include "entry/blocks.h"
+
+#include <stdint.h>
+
+// libc's own functions are patched and would note these references as overwritten.
+static void copy(void* to, const void* from, size_t size_bytes) {
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size_bytes) : : "memory");
+}
+
+static void clear(void* block, size_t size_bytes) {
+    __asm__ volatile("rep stosb" : "+D"(block), "+c"(size_bytes) : "a"(0) : "memory");
+}
+
+static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site) {
+    char* moved = ll_heap_allocate(size_bytes, site);
+    if (moved != NULL) {
+        size_t kept = old_size < size_bytes ? old_size : size_bytes;
+        copy(moved, block, kept);
+        clear(block, kept);
+        ll_stamp_birth((uintptr_t)moved);
+        ll_heap_release(block);
+    }
+    return moved;
+}
+
+void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site) {
+    size_t old_size = ll_heap_requested_size(block);
+    size_t kept = (size_bytes + 7) & ~(size_t)7;
+    if (kept < old_size) {
+        ll_stamp_freed((uintptr_t)block + kept, old_size - kept, site);
+    }
+    // Down to half its size a block stays where it is.
+    bool stays = size_bytes <= old_size && size_bytes >= old_size / 2;
+    return stays ? ll_heap_reallocate(block, size_bytes, site)
+                 : move(block, old_size, size_bytes, site);
+}

@@ -1,0 +1,207 @@
+// Which modules are patched, and when: those the program starts with, before any of
+// their code has run, and later ones when the loader has mapped them and announces it
+// to debuggers, which is before it runs any of their code.
+#include "entry/patching.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "format/records.h"
+#include "lens/stamps.h"
+#include "os/memory.h"
+#include "os/syscall.h"
+#include "patch/patch.h"
+#include "patch/redirect.h"
+#include "process/process.h"
+
+static bool is_wanted(const char* lens) {
+    const char* at = strstr(ll_options.lens, lens);
+    return at != NULL;
+}
+
+static void find_build_id(const struct dl_phdr_info* info, const Elf64_Phdr* segment,
+                          struct ll_patch_target* target) {
+    const char* at = (const char*)(info->dlpi_addr + segment->p_vaddr);
+    const char* end = at + segment->p_filesz;
+    while (at + sizeof(Elf64_Nhdr) <= end) {
+        const Elf64_Nhdr* note = (const Elf64_Nhdr*)at;
+        const char* name = at + sizeof *note;
+        const char* content = name + ((note->n_namesz + 3U) & ~3U);
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+            memcmp(name, "GNU", 4) == 0) {
+            target->build_id = (const uint8_t*)content;
+            target->build_id_length = note->n_descsz;
+        }
+        at = content + ((note->n_descsz + 3U) & ~3U);
+    }
+}
+
+static struct ll_patch_target describe(const struct dl_phdr_info* info) {
+    struct ll_patch_target target = {.bias = info->dlpi_addr};
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const Elf64_Phdr* segment = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_NOTE) {
+            find_build_id(info, segment, &target);
+        } else if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0) {
+            target.text_start = start & ~(uintptr_t)(LL_PAGE_SIZE - 1);
+            target.text_end = (start + segment->p_memsz + LL_PAGE_SIZE - 1) &
+                              ~(uintptr_t)(LL_PAGE_SIZE - 1);
+        }
+    }
+    return target;
+}
+
+// Our own code must see its stores undisturbed, and the loader is running.
+static bool is_left_alone(const struct dl_phdr_info* info,
+                          const struct ll_patch_target* target) {
+    uintptr_t self = (uintptr_t)ll_patching_start;
+    const char* name = strrchr(info->dlpi_name, '/');
+    return target->text_end == 0 ||
+           (target->text_start <= self && self < target->text_end) ||
+           (name != NULL && strncmp(name, "/ld-linux", 9) == 0) ||
+           strncmp(info->dlpi_name, "linux-vdso", 10) == 0;
+}
+
+static const char* sentence_for(struct ll_patch_result result) {
+    if (result.refused != 0) {
+        return "the system forbids to patch code: losses in it are not seen: ";
+    }
+    switch (result.verdict) {
+    case LL_PLAN_OK:
+        return NULL;
+    case LL_PLAN_MISSING:
+        return "there is no patch plan yet, losses in it are not seen: ";
+    case LL_PLAN_UNSAFE:
+        return "the patch plan can be written by others and was not used: ";
+    case LL_PLAN_DAMAGED:
+        return "the patch plan does not fit the loaded code and was not used: ";
+    }
+    return NULL;
+}
+
+// `detail` is the plan's verdict, for those who make plans after the run.
+static void note(const char* sentence, const char* name, uint32_t detail) {
+    char text[1024];
+    size_t length = strlen(sentence);
+    size_t name_length = strlen(name);
+    if (length + name_length >= sizeof text) {
+        name_length = sizeof text - length - 1;
+    }
+    memcpy(text, sentence, length);
+    memcpy(text + length, name, name_length);
+    text[length + name_length] = '\0';
+    ll_process_note_not_seen(LL_NOT_SEEN_losses, detail, text);
+}
+
+static void note_for(const struct dl_phdr_info* info, struct ll_patch_result result) {
+    const char* sentence = sentence_for(result);
+    if (sentence == NULL) {
+        return;
+    }
+    char program[1024] = {0};
+    const char* name = info->dlpi_name;
+    if (name[0] == '\0') {
+        ll_syscall(SYS_readlink, "/proc/self/exe", program, sizeof program - 1);
+        name = program;
+    }
+    note(sentence, name, (uint32_t)result.verdict);
+}
+
+// Stores of all modules that were patched, and those of them that are not seen.
+static struct {
+    uint32_t stores;
+    uint32_t unseen;
+} totals;
+
+static int patch_one(struct dl_phdr_info* info, size_t size, void* unused) {
+    (void)size;
+    (void)unused;
+    struct ll_patch_target target = describe(info);
+    if (!is_left_alone(info, &target)) {
+        struct ll_patch_result result = ll_patch_module(ll_options.plans, &target);
+        note_for(info, result);
+        totals.stores += result.stores;
+        totals.unseen += result.stores - result.applied;
+    }
+    return 0;
+}
+
+// Writes a number and a text behind it; returns the end.
+static char* append(char* end, uint32_t number, const char* text) {
+    char digits[10];
+    size_t count = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    while (count > 0) {
+        *end++ = digits[--count];
+    }
+    size_t length = strlen(text);
+    memcpy(end, text, length + 1);
+    return end + length;
+}
+
+// A loss by an unseen store leaves an older stamp in place.
+static void note_unseen_stores(void) {
+    if (totals.unseen > 0) {
+        char text[128];
+        char* end = append(text, totals.unseen, " of ");
+        append(end, totals.stores,
+               " stores run unseen; what they lost has an older place");
+        ll_process_note_not_seen(LL_NOT_SEEN_losses, 0, text);
+    }
+}
+
+static void patch_what_is_loaded(void) {
+    ll_patch_begin_census();
+    dl_iterate_phdr(patch_one, NULL);
+    ll_patch_end_census();
+}
+
+static void on_modules_changed(void) {
+    int saved_errno = errno;
+    if (ll_stamps_on && _r_debug.r_state == RT_CONSISTENT && ll_process_is_watched()) {
+        patch_what_is_loaded();
+    }
+    errno = saved_errno;
+}
+
+static bool follow_loader(void) {
+    return _r_debug.r_brk != 0 &&
+           ll_redirect_empty((uintptr_t)_r_debug.r_brk, on_modules_changed);
+}
+
+void ll_patching_start(void) {
+    if (!is_wanted("loss") || !ll_process_is_watched()) {
+        return;
+    }
+    if (!ll_stamps_start()) {
+        ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
+                                 "there is no address space for loss stamps");
+        return;
+    }
+    patch_what_is_loaded();
+    note_unseen_stores();
+    if (!follow_loader()) {
+        ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
+                                 "losses in libraries loaded later are not seen");
+    }
+}
+
+void ll_patching_end(void) {
+    if (!ll_stamps_on || !ll_process_is_watched()) {
+        return;
+    }
+    if (ll_patch_undo()) {
+        ll_stamps_end();
+        ll_process_note_not_seen(
+            LL_NOT_SEEN_losses, 0,
+            "losses are not seen, since it limited its own address space");
+    }
+}

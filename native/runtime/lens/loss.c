@@ -1,0 +1,37 @@
+#include "lens/loss.h"
+
+#include "format/records.h"
+#include "lens/stamps.h"
+#include "patch/patch.h"
+#include "stack/stack.h"
+
+// The node of the store that wrote a stamp, below the frame that called its function; 0
+// when the store is not one of a module that is still loaded.
+static uint32_t store_node(struct ll_stamp stamp) {
+    uintptr_t store = ll_patch_store_at(stamp.place);
+    if (store == 0) {
+        return 0;
+    }
+    uint32_t caller = 0;
+    if (stamp.return_address != 0) {
+        caller = ll_stack_child(0, stamp.return_address, 0);
+    }
+    return ll_stack_child(caller, store, LL_NODE_exact_pc);
+}
+
+void ll_loss_describe(struct ll_block block, struct ll_group_key* key) {
+    struct ll_stamp stamp =
+        ll_stamp_latest(ll_block_start(block), ll_block_size(block));
+    switch (stamp.cause) {
+    case LL_STAMP_store:
+        key->cause = LL_CAUSE_overwritten;
+        key->loss = store_node(stamp);
+        break;
+    case LL_STAMP_freed:
+        key->cause = LL_CAUSE_container_freed;
+        key->loss = stamp.place;
+        break;
+    default:
+        key->cause = LL_CAUSE_not_in_memory;
+    }
+}

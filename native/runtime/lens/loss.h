@@ -1,0 +1,7 @@
+// Lens `loss`: where the last reference to a lost block went, from its stamps.
+#pragma once
+#include "heap/inspect.h"
+#include "lens/group.h"
+
+// Adds cause and place of the loss to what a lost block is counted by.
+void ll_loss_describe(struct ll_block block, struct ll_group_key* key);

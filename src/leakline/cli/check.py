@@ -1,0 +1,174 @@
+"""Finds leaks in C and C++ source, also on paths that no test runs.
+
+The exit code is 0 when everything was looked at and nothing found, 23 (or
+--error-exitcode) when something was found, and 6 when nothing was found but something
+could not be looked at.
+"""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from leakline.cli.arguments import Parser, count, exit_code
+from leakline.cli.checking.work import check
+from leakline.cli.storage import write_report_file
+from leakline.errors import CheckError
+from leakline.model.report import Report
+from leakline.reports import check_text, json_, sarif
+from leakline.reports.html import render as html_page
+from leakline.reports.html.privacy import Privacy
+from leakline.reports.style import Style, style_for
+from leakline.triage.baseline import apply_baseline, read_baseline
+from leakline.triage.suppression_files import read_suppressions
+from leakline.triage.suppressions import apply_suppressions
+
+FORMATS = ("text", "json", "sarif", "html")
+FOUND_EXIT_CODE = 23
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declares the options of `leakline check`."""
+    parser.add_argument(
+        "inputs",
+        metavar="FILE.c | FOLDER | -- BUILD COMMAND",
+        nargs="*",
+        type=Path,
+        help="sources, folders with a compile_commands.json, or a build to watch",
+    )
+    if isinstance(parser, Parser):
+        parser.keep_after_dashes("build")
+    _add_source_arguments(parser)
+    _add_analysis_arguments(parser)
+    _add_report_arguments(parser)
+
+
+def _add_source_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "-I",
+        dest="include",
+        metavar="FOLDER",
+        action="append",
+        default=[],
+        help="look for headers of named sources here; may be repeated",
+    )
+    parser.add_argument(
+        "-D",
+        dest="define",
+        metavar="MACRO[=VALUE]",
+        action="append",
+        default=[],
+        help="define a macro for named sources; may be repeated",
+    )
+    parser.add_argument("--clang", metavar="PATH", help="the clang 19 to read with")
+    parser.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="read every source again, and keep nothing for the next check",
+    )
+
+
+def _add_analysis_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--model",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="read models of library functions from FILE; may be repeated",
+    )
+    parser.add_argument(
+        "--malloc-may-fail",
+        action="store_true",
+        help="also follow the paths on which an allocation fails",
+    )
+    parser.add_argument(
+        "--null-dereference",
+        action="store_true",
+        help="also report unchecked uses of an allocation that may fail",
+    )
+    parser.add_argument(
+        "-j",
+        "--jobs",
+        metavar="N",
+        type=count,
+        default=0,
+        help="processes to use (default: one for each core)",
+    )
+
+
+def _add_report_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="text",
+        help="how to write the report (default: text)",
+    )
+    parser.add_argument(
+        "--report-file", metavar="FILE", type=Path, help="where to write the report"
+    )
+    parser.add_argument(
+        "--suppressions",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="hide what FILE names, in Valgrind's or LSan's format; may be repeated",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="FILE",
+        type=Path,
+        help="hide what this earlier report (--format json) has",
+    )
+    parser.add_argument(
+        "--error-exitcode",
+        metavar="N",
+        type=exit_code,
+        default=FOUND_EXIT_CODE,
+        help=f"exit code when something is found ({FOUND_EXIT_CODE})",
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Checks, reports, and returns the exit code."""
+    known = read_baseline(arguments.baseline) if arguments.baseline else frozenset()
+    entries = [e for path in arguments.suppressions for e in read_suppressions(path)]
+    report = apply_suppressions(check(arguments), entries)
+    report = apply_baseline(report, known)
+    _write(_render(report, arguments), arguments.report_file)
+    if report.findings:
+        return int(arguments.error_exitcode)
+    return CheckError.exit_code if report.run.not_seen else 0
+
+
+def _render(report: Report, arguments: Namespace) -> str:
+    folder = Path.cwd()
+    match arguments.format:
+        case "json":
+            return json_.render(report, folder)
+        case "sarif":
+            return sarif.render(report, folder, _version())
+        case "html":
+            return html_page.render(report, Privacy(folder))
+        case _:
+            stream = None if arguments.report_file else sys.stdout
+            style = style_for(stream, os.environ, folder) if stream else Style(folder)
+            return check_text.render(report, style)
+
+
+def _write(text: str, path: Path | None) -> None:
+    if path:
+        write_report_file(str(path), text.encode(errors="backslashreplace"))
+        return
+    encoding = sys.stdout.encoding or "ascii"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()
+
+
+def _version() -> str:
+    try:
+        return version("leakline")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,231 @@
+"""Finds the stores of a range of code that can overwrite a pointer."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from iced_x86 import (
+    Code,
+    Decoder,
+    FlowControl,
+    Instruction,
+    InstructionInfoFactory,
+    MemorySizeExt,
+    OpAccess,
+    OpKind,
+    Register,
+    RflagsBits,
+)
+
+from leakline.patching.operands import Operand, operand_of
+from leakline.patching.unwind_tables import Function, Rule
+
+_WRITES = {
+    OpAccess.WRITE,
+    OpAccess.READ_WRITE,
+    OpAccess.COND_WRITE,
+    OpAccess.READ_COND_WRITE,
+}
+_ARITHMETIC_FLAGS = (
+    RflagsBits.CF | RflagsBits.OF | RflagsBits.SF | RflagsBits.ZF | RflagsBits.PF
+)
+# Far enough to decide all but a few sites; the others count as alive.
+_LIVENESS_HORIZON = 40
+_RSP_NUMBER = 4
+_AT_RDI = Operand(7, None, 0, 0)
+_POINTER_BYTES = 8
+
+_information = InstructionInfoFactory()
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One instruction that overwrites 8 bytes or more.
+
+    Attributes:
+        address: Of the instruction.
+        code: Its bytes.
+        operand: Where it stores.
+        words: Pointers it can overwrite, 1 to 8; 0 for string instructions.
+        flags_dead: The arithmetic flags before it are read by nobody.
+        caller: Where the frame's return address is: the CFA rule, or None.
+        limit: End of its function.
+        displacement_at: Offset in `code` of the displacement, for operands relative to
+            the instruction pointer.
+        unit_bytes: Of a string instruction, bytes per step; 0 for others.
+        repeats: A string instruction takes its steps from rcx.
+    """
+
+    address: int
+    code: bytes
+    operand: Operand
+    words: int
+    flags_dead: bool
+    caller: Rule | None
+    limit: int
+    displacement_at: int = 0
+    unit_bytes: int = 0
+    repeats: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """The stores of some functions, and how many were left out for which reason."""
+
+    stores: list[Store]
+    left_out: Counter[str]
+
+
+def find_stores(code: bytes, base: int, functions: Iterable[Function]) -> Census:
+    """Return the stores of functions in a section of code that begins at `base`."""
+    census = Census([], Counter())
+    for function in functions:
+        start, end = function.start - base, function.end - base
+        if 0 <= start < end <= len(code):
+            _find_in(code[start:end], function, census)
+    return census
+
+
+def _find_in(code: bytes, function: Function, census: Census) -> None:
+    decoder = Decoder(64, code, ip=function.start)
+    instruction = Instruction()
+    while decoder.can_decode:
+        decoder.decode_out(instruction)
+        kind = instruction.op0_kind
+        if kind == OpKind.MEMORY:
+            if instruction.memory_base == Register.RSP:
+                continue
+            size = _written_bytes(instruction)
+            if size >= _POINTER_BYTES:
+                _consider(code, function, instruction, size, census)
+        elif kind in _STRING_TARGETS and _is_string_store(instruction):
+            census.stores.append(_string_store(code, function, instruction))
+
+
+_STRING_TARGETS = {OpKind.MEMORY_ESDI, OpKind.MEMORY_ESEDI, OpKind.MEMORY_ESRDI}
+
+
+def _is_string_store(instruction: Instruction) -> bool:
+    return instruction.is_string_instruction and (
+        MemorySizeExt.size(instruction.memory_size) >= _POINTER_BYTES
+        or instruction.has_rep_prefix
+    )
+
+
+def _string_store(code: bytes, function: Function, instruction: Instruction) -> Store:
+    address = instruction.ip
+    start = address - function.start
+    return Store(
+        address,
+        code[start : start + instruction.len],
+        _AT_RDI,
+        0,
+        flags_dead=False,
+        caller=function.rule_at(address),
+        limit=function.end,
+        unit_bytes=_memory_bytes(instruction.memory_size),
+        repeats=instruction.has_rep_prefix,
+    )
+
+
+def _written_bytes(instruction: Instruction) -> int:
+    """Return the bytes an instruction writes to its first operand, 0 for none."""
+    if not _writes_first_operand(instruction.code, instruction):
+        return 0
+    return _memory_bytes(instruction.memory_size)
+
+
+_access: dict[int, bool] = {}
+
+
+def _writes_first_operand(code: int, instruction: Instruction) -> bool:
+    known = _access.get(code)
+    if known is None:
+        known = _information.info(instruction).op0_access in _WRITES
+        _access[code] = known
+    return known
+
+
+@cache
+def _memory_bytes(memory_size: int) -> int:
+    return MemorySizeExt.size(memory_size)  # type: ignore[arg-type]  # it is an int
+
+
+def _consider(
+    code: bytes,
+    function: Function,
+    instruction: Instruction,
+    size: int,
+    census: Census,
+) -> None:
+    operand = operand_of(instruction)
+    if operand is None:
+        census.left_out["unusual operand"] += 1
+    elif size not in (8, 16, 32, 64):
+        census.left_out["unusual size"] += 1
+    elif instruction.op_mask != Register.NONE:
+        census.left_out["masked vector"] += 1
+    elif instruction.code == Code.INVALID or operand.uses(_RSP_NUMBER):
+        census.left_out["unusual operand"] += 1
+    else:
+        address = instruction.ip
+        start = address - function.start
+        census.stores.append(
+            Store(
+                address,
+                code[start : start + instruction.len],
+                operand,
+                size // _POINTER_BYTES,
+                _flags_are_dead(code, function, instruction),
+                function.rule_at(address),
+                function.end,
+                _displacement_at(code, function, instruction)
+                if operand.relative
+                else 0,
+            )
+        )
+
+
+def _displacement_at(code: bytes, function: Function, instruction: Instruction) -> int:
+    decoder = Decoder(64, code, ip=function.start)
+    decoder.position = instruction.ip - function.start
+    decoder.ip = instruction.ip
+    return int(decoder.get_constant_offsets(decoder.decode()).displacement_offset)
+
+
+def _flags_are_dead(  # noqa: PLR0911 - one per way to know
+    code: bytes, function: Function, instruction: Instruction
+) -> bool:
+    """Tell whether nobody reads the flags set before an instruction.
+
+    Follows the straight line and unconditional jumps inside the function; calls and
+    returns kill the flags by the calling convention.
+    """
+    decoder = Decoder(64, code, ip=function.start)
+    decoder.position = instruction.ip - function.start
+    decoder.ip = instruction.ip
+    following = Instruction()
+    for _ in range(_LIVENESS_HORIZON):
+        if not decoder.can_decode:
+            return False
+        decoder.decode_out(following)
+        if following.rflags_read & _ARITHMETIC_FLAGS:
+            return False
+        if following.rflags_modified & _ARITHMETIC_FLAGS == _ARITHMETIC_FLAGS:
+            return True
+        flow = following.flow_control
+        if flow in _KILLS_FLAGS:
+            return True
+        if flow == FlowControl.UNCONDITIONAL_BRANCH:
+            target = following.near_branch_target
+            if not function.start <= target < function.end:
+                return True
+            decoder.position = target - function.start
+            decoder.ip = target
+        elif flow != FlowControl.NEXT:
+            return False
+    return False
+
+
+_KILLS_FLAGS = {FlowControl.CALL, FlowControl.RETURN, FlowControl.INDIRECT_CALL}

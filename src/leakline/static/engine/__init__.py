@@ -1,0 +1,1 @@
+"""The path-sensitive walk over one function: values, states, memory, summaries."""

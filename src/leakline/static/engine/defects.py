@@ -1,0 +1,66 @@
+"""Confirmed defects, with all that a finding will say about them."""
+
+from dataclasses import dataclass
+
+from leakline.model.finding import Cause, Kind
+from leakline.static.engine.summary import Allocation, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the path that leads to a defect."""
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Where and why the last reference to an object went."""
+
+    cause: Cause
+    place: Place
+    slot: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One confirmed defect of one function.
+
+    Attributes:
+        identity: Names it among all defects of the program.
+        function: Id of the function.
+        allocation: How the object came to be; None when a caller passed it.
+        steps: The path.
+        ending: For leaks.
+        holder: Name of a variable that holds the object; empty when unknown.
+        when: Conditions on what callers pass, in words.
+        manifest: It does not depend on what callers pass.
+    """
+
+    identity: str
+    kind: Kind
+    function: str
+    place: Place
+    allocation: Allocation | None
+    steps: tuple[Step, ...]
+    ending: Ending | None
+    holder: str
+    when: tuple[str, ...]
+    manifest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A call that brings about a defect of the function it calls.
+
+    Attributes:
+        identity: The callee's defect.
+        steps: The path to the call.
+        manifest: It does not depend on what this function's callers pass.
+    """
+
+    identity: str
+    function: str
+    steps: tuple[Step, ...]
+    manifest: bool

@@ -1,0 +1,104 @@
+"""One function from facts to summary and confirmed defects."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from leakline.model.finding import Kind
+from leakline.static.engine.context import Context, Options, Surroundings
+from leakline.static.engine.control import flow_of
+from leakline.static.engine.defects import Brought, Defect
+from leakline.static.engine.explain import (
+    argument_conditions,
+    brought_by,
+    defect_of,
+)
+from leakline.static.engine.findings import Candidate
+from leakline.static.engine.replay import Replay, replaying
+from leakline.static.engine.summarise import summarise
+from leakline.static.engine.summary import Latent, Summary
+from leakline.static.engine.walk import walk
+from leakline.static.facts import Function, Unit
+from leakline.static.solver import Query, Verdict
+
+# A function with more candidates than this is odd; the rest is not confirmed.
+_MOST_CANDIDATES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is known about one function.
+
+    Attributes:
+        taint: Why it was not fully analysed; empty when it was.
+        walked: Instructions walked, replays included.
+    """
+
+    summary: Summary
+    defects: tuple[Defect, ...] = ()
+    brought: tuple[Brought, ...] = ()
+    taint: str = ""
+    walked: int = 0
+
+
+def check_function(
+    function_id: str,
+    unit: Unit,
+    function: Function,
+    surroundings: Surroundings,
+    options: Options,
+    ask: Callable[[Query], Verdict],
+) -> Checked:
+    """Walk a function, confirm what looks wrong, and summarise it."""
+    body = function.body()
+    flow = flow_of(function, body)
+    ctx = Context(function_id, unit, function, body, flow, surroundings, options)
+    result = walk(ctx)
+    defects, brought, latent, replayed = _confirm(ctx, ask)
+    if result.complete:
+        summary = summarise(ctx, result.exits, latent)
+    else:
+        summary = unknown_summary(function_id, function)
+    taint = "; ".join(sorted(ctx.taints))
+    return Checked(summary, defects, brought, taint, ctx.walked + replayed)
+
+
+def unknown_summary(function_id: str, function: Function) -> Summary:
+    """A function of which callers must expect anything."""
+    return Summary(function_id, function.display, known=False)
+
+
+def _confirm(
+    ctx: Context, ask: Callable[[Query], Verdict]
+) -> tuple[tuple[Defect, ...], tuple[Brought, ...], tuple[Latent, ...], int]:
+    defects: list[Defect] = []
+    brought: list[Brought] = []
+    latent: list[Latent] = []
+    walked = 0
+    for candidate in list(ctx.candidates.values())[:_MOST_CANDIDATES]:
+        if not _wanted(ctx, candidate):
+            continue
+        replay = Replay(replaying(ctx), candidate, ask)
+        met = replay.confirm()
+        walked += replay.ctx.walked
+        if met is None:
+            continue
+        conditions = argument_conditions(replay.ctx, met.state)
+        if met.latent:
+            identity = met.latent
+            brought.append(brought_by(replay.ctx, met))
+        else:
+            identity = f"{ctx.function_id} {_key_text(met)}"
+            defects.append(defect_of(replay.ctx, met, identity))
+        if conditions:
+            latent.append(Latent(identity, conditions))
+    return tuple(defects), tuple(brought), tuple(latent), walked
+
+
+def _wanted(ctx: Context, candidate: Candidate) -> bool:
+    if candidate.kind is Kind.NULL_DEREFERENCE:
+        return ctx.options.null_dereference
+    return True
+
+
+def _key_text(candidate: Candidate) -> str:
+    return repr(candidate.key)

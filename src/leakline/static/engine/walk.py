@@ -1,0 +1,98 @@
+"""The merged walk over one function: every path, joined where properties agree."""
+
+import heapq
+from dataclasses import dataclass
+
+from leakline.static.engine.blocks import Exit, walk_block
+from leakline.static.engine.context import Context
+from leakline.static.engine.heap import bases_in, find_lost, report_lost
+from leakline.static.engine.loops import enter
+from leakline.static.engine.merging import collect_all, merge
+from leakline.static.engine.state import State
+from leakline.static.engine.values import STACK
+from leakline.static.instructions import Op
+
+ENTRY_BLOCK = 0
+
+_SHORT_BLOCK = 12
+_MOST_AT_RETURN = 40
+
+
+@dataclass(slots=True)
+class Walk:
+    """The result of a walk.
+
+    Attributes:
+        complete: False when the budget ran out; then the exits are not all.
+    """
+
+    exits: list[Exit]
+    complete: bool
+
+
+def walk(ctx: Context) -> Walk:
+    """Walk the function until nothing new is left."""
+    exits: list[Exit] = []
+    pending: dict[int, list[State]] = {ENTRY_BLOCK: [initial_state(ctx)]}
+    queue = [(ctx.flow.order[ENTRY_BLOCK], ENTRY_BLOCK)]
+    while queue:
+        _, block = heapq.heappop(queue)
+        states = pending.pop(block, [])
+        collect_all(ctx, states)
+        if len(states) > _returning(ctx, block):
+            states = merge(ctx, states, block)
+        if ctx.over_budget():
+            ctx.taint("too large to follow all of its paths")
+            return Walk(exits, complete=False)
+        for state in states:
+            state.trail = (state.trail, block)
+            outcome = walk_block(ctx, state, block)
+            for left in outcome.exits:
+                leave(ctx, left)
+                exits.append(left)
+            for target, after in outcome.edges:
+                if enter(ctx, after, block, target):
+                    if target not in pending:
+                        pending[target] = []
+                        heapq.heappush(queue, (ctx.flow.order[target], target))
+                    pending[target].append(after)
+    return Walk(exits, complete=True)
+
+
+def _returning(ctx: Context, block: int) -> int:
+    """States that may stay apart: many at a return, whose conditions callers need."""
+    rows = ctx.flow.blocks[block]
+    if rows[-1][0] == Op.RETURN and len(rows) < _SHORT_BLOCK:
+        return _MOST_AT_RETURN
+    return 1
+
+
+def initial_state(ctx: Context) -> State:
+    """The state at entry: every argument is unknown."""
+    s = State()
+    for index, _ in enumerate(ctx.function.declaration.parameters):
+        s.env[index] = ctx.terms.symbol("arg", index)
+    return s
+
+
+def leave(ctx: Context, left: Exit) -> None:
+    """Report what a return loses; at the end of main nothing counts as lost."""
+    s = left.state
+    if not s.owns_allocated():
+        return
+    ctx.here = left.location
+    location = _leaving(ctx, left)
+    roots = [] if left.value is None else bases_in(ctx, left.value)
+    if ctx.function.name == "main":
+        roots.extend(base for base, _ in s.holders if ctx.terms.kinds[base] == STACK)
+        roots.extend(s.variables.values())
+        for value in s.env.values():
+            roots.extend(bases_in(ctx, value))
+    for base in find_lost(ctx, s, roots):
+        report_lost(ctx, s, base, leaving=location)
+
+
+def _leaving(ctx: Context, left: Exit) -> int:
+    """The return statement: several of them share one block that returns."""
+    shared = sum(ctx.block in targets for targets in ctx.flow.successors) > 1
+    return left.state.arrival if shared and left.state.arrival else left.location

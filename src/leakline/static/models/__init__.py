@@ -1,0 +1,1 @@
+"""Models of library functions: what they allocate, release, keep and return."""

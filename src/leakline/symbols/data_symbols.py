@@ -1,0 +1,43 @@
+"""Names the variables with a fixed address, from the symbol table."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from struct import Struct
+
+from leakline.symbols.elf import ElfFile, text_at
+
+_SYMBOL = Struct("<IBBHQQ")
+_OBJECT = 1  # the type of a symbol that is a variable
+
+
+@dataclass(frozen=True, slots=True)
+class DataSymbols:
+    """The variables of one file, in ascending order of address."""
+
+    addresses: list[int]
+    sizes: list[int]
+    names: list[str]
+
+    def find(self, address: int) -> tuple[str, int] | None:
+        """Return the variable that an address lies in, and how far in."""
+        index = bisect_right(self.addresses, address) - 1
+        if index < 0:
+            return None
+        inside = address - self.addresses[index]
+        return (self.names[index], inside) if inside < self.sizes[index] else None
+
+
+def read_data_symbols(elf: ElfFile) -> DataSymbols:
+    """Return the variables of a file; none when it is stripped of them."""
+    for symbols, strings in ((".symtab", ".strtab"), (".dynsym", ".dynstr")):
+        data, names = elf.section(symbols), elf.section(strings)
+        whole = data[: len(data) // _SYMBOL.size * _SYMBOL.size]
+        rows = sorted(
+            (address, size, text_at(names, name))
+            for name, info, _, section, address, size in _SYMBOL.iter_unpack(whole)
+            if info & 15 == _OBJECT and section and size
+        )
+        if rows:
+            addresses, sizes, texts = zip(*rows, strict=True)
+            return DataSymbols(list(addresses), list(sizes), list(texts))
+    return DataSymbols([], [], [])

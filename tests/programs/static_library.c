@@ -1,0 +1,268 @@
+// Library functions: families of release functions, results through arguments.
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <iconv.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+int maybe(void);
+
+void fopen_ok(const char* path) {
+    FILE* file = fopen(path, "r");
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+void fopen_bad(const char* path) {
+    FILE* file = fopen(path, "r");
+    if (file == NULL) {
+        return;
+    }
+    if (fgetc(file) == EOF) {
+        return;
+    }
+    fclose(file);
+}
+
+void opendir_ok(const char* path) {
+    DIR* folder = opendir(path);
+    if (folder == NULL) {
+        return;
+    }
+    while (readdir(folder) != NULL) {
+        maybe();
+    }
+    closedir(folder);
+}
+
+void opendir_bad(const char* path) {
+    DIR* folder = opendir(path);
+    if (folder == NULL) {
+        return;
+    }
+    struct dirent* entry;
+    while ((entry = readdir(folder)) != NULL) {
+        if (entry->d_name[0] == 'x') {
+            return;
+        }
+    }
+    closedir(folder);
+}
+
+void popen_ok(void) {
+    FILE* pipe = popen("ls", "r");
+    if (pipe) {
+        pclose(pipe);
+    }
+}
+
+void getline_ok(FILE* file) {
+    char* line = NULL;
+    size_t size = 0;
+    while (getline(&line, &size, file) > 0) {
+        maybe();
+    }
+    free(line);
+}
+
+void getline_bad(FILE* file) {
+    char* line = NULL;
+    size_t size = 0;
+    if (getline(&line, &size, file) < 0) {
+        return;
+    }
+    free(line);
+}
+
+void asprintf_ok(int n) {
+    char* text;
+    if (asprintf(&text, "%d", n) < 0) {
+        return;
+    }
+    free(text);
+}
+
+void asprintf_bad(int n) {
+    char* text;
+    if (asprintf(&text, "%d", n) < 0) {
+        return;
+    }
+    puts(text);
+}
+
+void realloc_ok(void) {
+    char* p = malloc(8);
+    p = realloc(p, 16);
+    free(p);
+}
+
+void realloc_bad(void) {
+    char* p = malloc(8);
+    p = realloc(p, 16);
+    if (maybe()) {
+        return;
+    }
+    free(p);
+}
+
+void realloc_of_null_bad(void) {
+    char* p = NULL;
+    p = realloc(p, 16);
+    p[0] = 'x';
+}
+
+void getaddrinfo_ok(const char* host) {
+    struct addrinfo* list;
+    if (getaddrinfo(host, NULL, NULL, &list) != 0) {
+        return;
+    }
+    freeaddrinfo(list);
+}
+
+void getaddrinfo_bad(const char* host) {
+    struct addrinfo* list;
+    if (getaddrinfo(host, NULL, NULL, &list) != 0) {
+        return;
+    }
+    if (list->ai_family != 2) {
+        return;
+    }
+    freeaddrinfo(list);
+}
+
+void string_search_ok(const char* path) {
+    char* copy = strdup(path);
+    char* slash = strrchr(copy, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    puts(copy);
+    free(copy);
+}
+
+void string_search_bad(const char* path) {
+    char* copy = strdup(path);
+    char* slash = strrchr(copy, '/');
+    if (slash == NULL) {
+        return;
+    }
+    *slash = '\0';
+    free(copy);
+}
+
+char* string_chain_ok(const char* a) {
+    char* result = malloc(64);
+    return strcat(strcpy(result, a), "x");
+}
+
+void string_argument_ok(const char* a) {
+    char* copy = strcpy(malloc(64), a);
+    puts(copy);
+    free(copy);
+}
+
+void memcpy_pointer_ok(void) {
+    char* p = malloc(8);
+    char* q;
+    memcpy(&q, &p, sizeof q);
+    free(q);
+}
+
+void printed_only_bad(void) {
+    char* p = malloc(8);
+    snprintf(p, 8, "%d", 5);
+    printf("%s\n", p);
+}
+
+void realpath_buffer_ok(const char* path) {
+    char buffer[4096];
+    char* full = realpath(path, buffer);
+    puts(full ? full : "none");
+}
+
+void realpath_bad(const char* path) {
+    char* full = realpath(path, NULL);
+    puts(full ? full : "none");
+}
+
+void environment_ok(void) {
+    putenv(strdup("A=B"));
+}
+
+void getenv_ok(void) {
+    char* home = getenv("HOME");
+    puts(home ? home : "none");
+}
+
+static int by_name(const void* a, const void* b) {
+    return strcmp(*(char* const*)a, *(char* const*)b);
+}
+
+void sorted_ok(int n) {
+    char** names = calloc(n, sizeof(char*));
+    qsort(names, n, sizeof(char*), by_name);
+    free(names);
+}
+
+void sscanf_ok(const char* text) {
+    char* word = malloc(64);
+    int n;
+    if (sscanf(text, "%63s %d", word, &n) != 2) {
+        free(word);
+        return;
+    }
+    free(word);
+}
+
+void sscanf_bad(const char* text) {
+    char* word = malloc(64);
+    int n;
+    if (sscanf(text, "%63s %d", word, &n) != 2) {
+        return;
+    }
+    free(word);
+}
+
+void tmpfile_bad(void) {
+    FILE* file = tmpfile();
+    if (file) {
+        fputs("x", file);
+    }
+}
+
+void open_memstream_ok(void) {
+    char* text = NULL;
+    size_t size = 0;
+    FILE* stream = open_memstream(&text, &size);
+    if (stream == NULL) {
+        return;
+    }
+    fputs("x", stream);
+    fclose(stream);
+    free(text);
+}
+
+int iconv_ok(void) {
+    iconv_t converter = iconv_open("UTF-8", "ASCII");
+    if (converter == (iconv_t)-1) {
+        return 1;
+    }
+    iconv_close(converter);
+    return 0;
+}
+
+int iconv_bad(void) {
+    iconv_t converter = iconv_open("UTF-8", "ASCII");
+    if (converter == (iconv_t)-1) {
+        return 1;
+    }
+    if (maybe()) {
+        return 2;
+    }
+    iconv_close(converter);
+    return 0;
+}

@@ -1,0 +1,227 @@
+"""Runs trampolines: they must do what the store does, and stamp what it overwrites.
+
+A small machine-code frame loads all registers and flags, runs the code under test, and
+stores all registers and flags again, so that nothing a trampoline changes stays unseen.
+"""
+
+import ctypes
+import mmap
+import random
+from collections.abc import Iterator
+from struct import pack, unpack
+
+import pytest
+from iced_x86 import Code, Encoder, Instruction, MemoryOperand, Register
+
+from leakline.patching.stores import Store, find_stores
+from leakline.patching.trampolines import (
+    CLOCK_ADDRESS,
+    HEAP_TAG,
+    SHADOW_DELTA,
+    trampoline,
+)
+from leakline.patching.unwind_tables import RSP, Function, Rule
+
+GENERAL = [
+    Register.RAX,
+    Register.RCX,
+    Register.RDX,
+    Register.RBX,
+    Register.RBP,
+    Register.RSI,
+    Register.RDI,
+    Register.R8,
+    Register.R9,
+    Register.R10,
+    Register.R11,
+    Register.R12,
+    Register.R13,
+    Register.R14,
+    Register.R15,
+]
+ARITHMETIC_FLAGS = 0x8D5
+AREA = 0x30_0000_0000_00
+AREA_BYTES = 1 << 20
+FRAME, CODE, TRAMPOLINES, STATE, DATA = (AREA + n * 0x10000 for n in range(5))
+HEAP = HEAP_TAG << 40
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+FIXED_NOREPLACE = 0x100000
+
+
+def map_at(address: int, size: int, *, executable: bool) -> None:
+    protection = mmap.PROT_READ | mmap.PROT_WRITE
+    protection |= mmap.PROT_EXEC if executable else 0
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | FIXED_NOREPLACE
+    assert _libc.mmap(address, size, protection, flags, -1, 0) == address
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[None]:
+    shadow = HEAP + (1 << 40)
+    map_at(AREA, AREA_BYTES, executable=True)
+    map_at(shadow, 1 << 20, executable=False)
+    yield
+    _libc.munmap(AREA, AREA_BYTES)
+    _libc.munmap(shadow, 1 << 20)
+
+
+def poke(address: int, data: bytes) -> None:
+    ctypes.memmove(address, data, len(data))
+
+
+def peek(address: int, size: int) -> bytes:
+    return ctypes.string_at(address, size)
+
+
+class Assembler:
+    def __init__(self, address: int) -> None:
+        self.address = address
+        self.code = b""
+
+    def add(self, instruction: Instruction) -> None:
+        encoder = Encoder(64)
+        encoder.encode(instruction, self.address + len(self.code))
+        self.code += encoder.take_buffer()
+
+    def slot(self, number: int) -> MemoryOperand:
+        return MemoryOperand(Register.RIP, displ=STATE + 8 * number, displ_size=8)
+
+
+def write_frame(target: int) -> None:
+    """Write the frame: it calls `target`, which returns behind the call."""
+    frame = Assembler(FRAME)
+    saved = [Register.RBX, Register.RBP, *GENERAL[-4:]]
+    for register in saved:
+        frame.add(Instruction.create_reg(Code.PUSH_R64, register))
+    frame.add(Instruction.create_mem(Code.PUSH_RM64, frame.slot(15)))
+    frame.code += b"\x9d"  # popfq
+    for number, register in enumerate(GENERAL):
+        frame.add(
+            Instruction.create_reg_mem(Code.MOV_R64_RM64, register, frame.slot(number))
+        )
+    frame.add(Instruction.create_branch(Code.CALL_REL32_64, target))
+    for number, register in enumerate(GENERAL):
+        frame.add(
+            Instruction.create_mem_reg(
+                Code.MOV_RM64_R64, frame.slot(20 + number), register
+            )
+        )
+    frame.code += b"\x9c"  # pushfq
+    frame.add(Instruction.create_mem(Code.POP_RM64, frame.slot(35)))
+    for register in reversed(saved):
+        frame.add(Instruction.create_reg(Code.POP_R64, register))
+    poke(FRAME, frame.code + b"\xc3")
+
+
+def run(target: int, registers: list[int], flags: int) -> tuple[list[int], int]:
+    """Run code at an address; return the registers and arithmetic flags after it."""
+    write_frame(target)
+    poke(STATE, pack("<16Q", *registers, flags | 0x202))
+    ctypes.CFUNCTYPE(None)(FRAME)()
+    *after, flags_after = unpack("<16Q", peek(STATE + 160, 128))
+    return after, flags_after & ARITHMETIC_FLAGS
+
+
+def store_of(code: bytes) -> Store:
+    """Return the store at the start of some code, as the planner finds it."""
+    function = Function(CODE, CODE + len(code), [CODE], [Rule(RSP, 8)])
+    census = find_stores(code, CODE, [function])
+    assert len(census.stores) == 1
+    return census.stores[0]
+
+
+def base_stores() -> list[bytes]:
+    """Return stores with every base register, of many forms, each before a `ret`."""
+    made = []
+    for base in GENERAL:
+        for displacement in (0, 8, 0x1000):
+            memory = MemoryOperand(base, displ=displacement, displ_size=8)
+            other = GENERAL[GENERAL.index(base) - 1]
+            made += [
+                Instruction.create_mem_reg(Code.MOV_RM64_R64, memory, other),
+                Instruction.create_mem_i32(Code.MOV_RM64_IMM32, memory, 5),
+                Instruction.create_mem_reg(Code.ADD_RM64_R64, memory, other),
+                Instruction.create_mem_reg(Code.XCHG_RM64_R64, memory, other),
+                Instruction.create_mem_reg(
+                    Code.MOVUPS_XMMM128_XMM, memory, Register.XMM3
+                ),
+            ]
+    here = MemoryOperand(Register.RIP, displ=DATA + 8, displ_size=8)
+    made.append(Instruction.create_mem_reg(Code.MOV_RM64_R64, here, Register.RDI))
+    codes = []
+    for instruction in made:
+        assembler = Assembler(CODE)
+        assembler.add(instruction)
+        codes.append(assembler.code)
+    return codes
+
+
+# What follows decides whether the flags before the store are alive.
+DEAD = b"\xc3"
+ALIVE = b"\x0f\x42\xc0\xc3"  # cmovb eax, eax; ret
+
+
+@pytest.mark.parametrize("following", [DEAD, ALIVE], ids=["flags-dead", "flags-alive"])
+@pytest.mark.parametrize("pointer", [0, HEAP + 0x120, (0xFF << 56) | (HEAP + 0x40)])
+@pytest.mark.usefixtures("memory")
+def test_a_trampoline_does_what_the_store_does(following: bytes, pointer: int) -> None:
+    source = random.Random(7)  # noqa: S311 - reproducible, not secret
+    for code in base_stores():
+        store = store_of(code + following)
+        made = trampoline(store, TRAMPOLINES)
+        registers = [DATA + 0x2000 + 16 * source.randrange(64) for _ in GENERAL]
+        flags = source.getrandbits(12) & ARITHMETIC_FLAGS
+        content = pack("<Q", pointer) * (0x4000 // 8)
+
+        poke(DATA, content)
+        poke(CODE, code + following)
+        plain = run(CODE, registers, flags), peek(DATA, len(content))
+
+        poke(DATA, content)
+        poke(TRAMPOLINES, made.code)
+        jump = b"\xe9" + pack("<i", TRAMPOLINES - (CODE + 5))
+        poke(CODE, (jump + b"\x90" * 16)[: len(code)] if len(code) >= 5 else b"")
+        entry = CODE if len(code) >= 5 else TRAMPOLINES
+        patched = run(entry, registers, flags), peek(DATA, len(content))
+        assert patched[0][0] == plain[0][0], code.hex()
+        assert patched[1] == plain[1], code.hex()
+        if not store.flags_dead:
+            assert patched[0][1] == plain[0][1], code.hex()
+
+
+@pytest.mark.usefixtures("memory")
+def test_a_stamp_tells_clock_place_and_caller() -> None:
+    code = store_of(b"\x48\x89\x03\xc3")  # mov [rbx], rax
+    poke(TRAMPOLINES, trampoline(code, TRAMPOLINES).code)
+    poke(CODE, b"\x48\x89\x03\xc3")
+    block = HEAP + 0x240
+    poke(CLOCK_ADDRESS, pack("<Q", 41))
+    poke(DATA, pack("<Q", block + 5))
+    run(TRAMPOLINES, [DATA] * len(GENERAL), 0)
+    first, second = unpack("<QQ", peek(block + SHADOW_DELTA, 16))
+    place = first & 0xFFFF | (second & 0xFFFF) << 16
+    assert (first >> 16, place) == (42, CODE & 0xFFFFFFFF)
+    assert FRAME < second >> 16 < FRAME + 0x1000
+
+
+@pytest.mark.usefixtures("memory")
+def test_words_that_only_look_like_pointers_are_not_stamped() -> None:
+    code = store_of(b"\x48\x89\x03\xc3")
+    poke(TRAMPOLINES, trampoline(code, TRAMPOLINES).code)
+    poke(CODE, b"\x48\x89\x03\xc3")
+    poke(CLOCK_ADDRESS, pack("<Q", 7))
+    for value in (HEAP | 1 << 63, HEAP - 16, HEAP + (1 << 40), 0):
+        poke(DATA, pack("<Q", value & (1 << 64) - 1))
+        run(TRAMPOLINES, [DATA] * len(GENERAL), 0)
+    assert unpack("<Q", peek(CLOCK_ADDRESS, 8)) == (7,)

@@ -1,0 +1,172 @@
+"""Builds watched through stand-ins for their tools; the tools here are scripts."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from leakline.errors import CheckError
+from leakline.static.capture import recorder
+from leakline.static.capture.command import Build
+
+# Takes arguments as a compiler does and touches its output.
+COMPILER = """#!/bin/sh
+while [ $# -gt 0 ]; do
+    [ "$1" = -o ] && echo made > "$2"
+    shift
+done
+exit ${COMPILER_STATUS:-0}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to build in, with scripts as gcc, ccache and ar in the PATH."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("gcc", "ar"):
+        (tools / name).write_text(COMPILER)
+    (tools / "ccache").write_text('#!/bin/sh\nexec "$@"\n')
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for name in ("a.c", "b.c", "odd name.c"):
+        (folder / name).write_text("int x;\n")
+    return folder
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def record_build(command: list[str], work: Path) -> tuple[int, Build]:
+    records = work / "records"
+    records.mkdir(exist_ok=True)
+    return recorder.record_build(command, records, work / "bin")
+
+
+def test_compilations_and_links_are_seen(project: Path, work: Path) -> None:
+    script = "gcc -c a.c -o a.o && gcc -c b.c -o b.o && gcc a.o b.o -o prog"
+    status, build = record_build(["sh", "-c", script], work)
+    assert status == 0
+    assert [c.output for c in build.compilations] == [project / "a.o", project / "b.o"]
+    assert build.links[0].inputs == (project / "a.o", project / "b.o")
+
+
+@pytest.mark.usefixtures("project")
+def test_arguments_arrive_unchanged(work: Path) -> None:
+    script = """gcc -c 'odd name.c' "-DTEXT=a 'b' \\"c\\"
+d" -o odd.o"""
+    _, build = record_build(["sh", "-c", script], work)
+    assert build.compilations[0].source == "odd name.c"
+    assert build.compilations[0].flags == ("-DTEXT=a 'b' \"c\"\nd",)
+
+
+@pytest.mark.usefixtures("project")
+def test_many_tools_at_once_lose_no_record(work: Path) -> None:
+    script = "for i in $(seq 40); do gcc -c a.c -o $i.o & done; wait"
+    _, build = record_build(["sh", "-c", script], work)
+    assert len(build.compilations) == 40
+
+
+@pytest.mark.usefixtures("project")
+def test_a_compiler_behind_ccache_is_recorded_once(work: Path) -> None:
+    _, build = record_build(["ccache", "gcc", "-c", "a.c", "-o", "a.o"], work)
+    assert len(build.compilations) == 1
+    assert len(list((work / "records").glob("*.done"))) == 1
+
+
+def test_a_response_file_may_vanish_after_use(project: Path, work: Path) -> None:
+    (project / "args").write_text("-DFROM_FILE -c a.c -o a.o")
+    _, build = record_build(["sh", "-c", "gcc @args && rm args"], work)
+    assert build.compilations[0].flags == ("-DFROM_FILE",)
+
+
+def test_a_compiler_named_by_its_path_is_caught(
+    project: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", str(project.parent / "tools" / "gcc"))
+    _, build = record_build(["sh", "-c", "$CC -c a.c -o a.o"], work)
+    assert len(build.compilations) == 1
+
+
+@pytest.mark.usefixtures("project")
+def test_the_status_of_tool_and_build_is_kept(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPILER_STATUS", "3")
+    status, build = record_build(["sh", "-c", "gcc -c a.c -o a.o || exit 7"], work)
+    assert status == 7
+    assert len(build.compilations) == 1
+
+
+@pytest.mark.usefixtures("project")
+def test_archives_grow(work: Path) -> None:
+    script = "gcc -c a.c; gcc -c b.c; ar rc libx.a a.o; ar r libx.a b.o"
+    _, build = record_build(["sh", "-c", script], work)
+    assert [path.name for path in build.links[0].inputs] == ["a.o", "b.o"]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_source_that_is_gone_is_said(work: Path) -> None:
+    script = "cp a.c gen.c; gcc -c gen.c -o gen.o; rm gen.c"
+    _, build = record_build(["sh", "-c", script], work)
+    assert build.compilations == ()
+    assert "gen.c" in build.remarks[0]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_trial_that_leaves_nothing_is_not_worth_a_word(work: Path) -> None:
+    script = "cp a.c try.c; gcc -c try.c -o try.o; rm try.c try.o"
+    _, build = record_build(["sh", "-c", script], work)
+    assert (build.compilations, build.remarks) == ((), ())
+
+
+@pytest.mark.usefixtures("project")
+def test_a_trial_in_a_folder_that_is_gone_is_passed_over(work: Path) -> None:
+    script = "mkdir d; cd d; gcc -c ../a.c -o x.o; cd ..; rm -r d"
+    _, build = record_build(["sh", "-c", script], work)
+    assert (build.compilations, build.remarks) == ((), ())
+
+
+@pytest.mark.usefixtures("project")
+def test_a_command_that_does_not_exist_is_refused(work: Path) -> None:
+    with pytest.raises(CheckError, match="no-such-build"):
+        record_build(["no-such-build"], work)
+
+
+@pytest.mark.usefixtures("project")
+def test_stand_ins_work_when_nobody_watches(work: Path, project: Path) -> None:
+    record_build(["true"], work)
+    stand_in = work / "bin" / "gcc"
+    subprocess.run([stand_in, "-c", "a.c", "-o", "later.o"], check=True)
+    assert (project / "later.o").is_file()
+    assert list((work / "records").iterdir()) == []
+
+
+@pytest.mark.usefixtures("project")
+def test_a_build_that_remembers_a_stand_in_is_seen_again(work: Path) -> None:
+    script = "[ -f path ] || command -v gcc > path; $(cat path) -c a.c -o a.o"
+    for _ in range(2):
+        _, build = record_build(["sh", "-c", script], work)
+        assert len(build.compilations) == 1
+        shutil.rmtree(work / "records")
+
+
+def test_stand_ins_follow_tools_that_move(
+    project: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_build(["true"], work)
+    tools = project.parent / "tools"
+    moved = tools.rename(project.parent / "moved")
+    monkeypatch.setenv("PATH", f"{work / 'bin'}:{moved}:{os.environ['PATH']}")
+    status, build = record_build(["gcc", "-c", "a.c", "-o", "a.o"], work)
+    assert (status, len(build.compilations)) == (0, 1)
