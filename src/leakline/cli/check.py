@@ -17,12 +17,14 @@ from leakline.cli.storage import write_report_file
 from leakline.errors import CheckError
 from leakline.model.report import Report
 from leakline.reports import check_text, json_, sarif
+from leakline.reports.html import render as html_page
+from leakline.reports.html.privacy import Privacy
 from leakline.reports.style import Style, style_for
 from leakline.triage.baseline import apply_baseline, read_baseline
 from leakline.triage.suppression_files import read_suppressions
 from leakline.triage.suppressions import apply_suppressions
 
-FORMATS = ("text", "json", "sarif")
+FORMATS = ("text", "json", "sarif", "html")
 FOUND_EXIT_CODE = 23
 
 
@@ -148,6 +150,8 @@ def _render(report: Report, arguments: Namespace) -> str:
             return json_.render(report, folder)
         case "sarif":
             return sarif.render(report, folder, _version())
+        case "html":
+            return html_page.render(report, Privacy(folder))
         case _:
             stream = None if arguments.report_file else sys.stdout
             style = style_for(stream, os.environ, folder) if stream else Style(folder)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Formats that people and programs read with everything a report holds.
 TEXT = "text"
 JSON = "json"
+HTML = "html"
 # Format to the module in `leakline.reports` that writes it.
 MODULES = {
     JSON: "json_",
@@ -34,11 +35,11 @@ MODULES = {
     "junit": "junit",
     "github": "github",
 }
-FORMATS = (TEXT, *MODULES)
+FORMATS = (TEXT, HTML, *MODULES)
 # Formats that are no text: they go to a file, never to a terminal.
 BINARY = frozenset({"pprof"})
 # Formats that can carry generated suppressions beside the findings.
-WITH_SUPPRESSIONS = (TEXT, JSON)
+WITH_SUPPRESSIONS = (TEXT, JSON, HTML)
 
 
 def render(name: str, report: Report, folder: Path) -> bytes:

@@ -44,6 +44,18 @@ def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
         "--report-file", metavar="FILE", help="where to write the report"
     )
     parser.add_argument(
+        "--no-source",
+        action="store_true",
+        help="with --format html: embed no source text",
+    )
+    parser.add_argument(
+        "--strip-path",
+        metavar="PREFIX",
+        action="append",
+        default=[],
+        help="with --format html: take PREFIX off all paths; may be repeated",
+    )
+    parser.add_argument(
         "--show",
         default=SHOWN_BY_DEFAULT,
         metavar="KINDS",
@@ -97,6 +109,7 @@ def failure_code(arguments: Namespace) -> int:
 def check(arguments: Namespace) -> None:
     """Refuses mistakes in the options before any work is done."""
     _check_format(arguments)
+    _check_page(arguments)
     if arguments.show != SHOWN_BY_DEFAULT:
         shown_kinds(arguments)
     if arguments.report_file:
@@ -130,6 +143,15 @@ def _check_format(arguments: Namespace) -> None:
             f"--gen-suppressions goes with --format "
             f"{' or '.join(formats.WITH_SUPPRESSIONS)}, not with {name}"
         )
+
+
+def _check_page(arguments: Namespace) -> None:
+    if arguments.format != formats.HTML and (
+        arguments.no_source or arguments.strip_path
+    ):
+        raise UsageError("--no-source and --strip-path are for --format html")
+    if any(not prefix.strip("/") for prefix in arguments.strip_path):
+        raise UsageError("--strip-path: name a folder, other than /")
 
 
 def shown_kinds(arguments: Namespace) -> frozenset[Kind]:
@@ -185,6 +207,8 @@ def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> by
     generated = _generated_suppressions(report, arguments)
     if arguments.format == formats.TEXT:
         return _text(report, _style(arguments, fallback), generated)
+    if arguments.format == formats.HTML:
+        return _render_html(report, arguments, generated).encode()
     if generated is not None:
         from leakline.reports import json_
 
@@ -197,6 +221,15 @@ def _text(report: Report, style: Style, generated: str | None) -> bytes:
 
     written = text.render(report, style) + (f"\n{generated}" if generated else "")
     return written.encode(errors="backslashreplace")
+
+
+def _render_html(report: Report, arguments: Namespace, generated: str | None) -> str:
+    from leakline.reports.html.privacy import Privacy
+    from leakline.reports.html.render import render
+
+    strip = tuple(arguments.strip_path)
+    privacy = Privacy(_folder(), strip, with_source=not arguments.no_source)
+    return render(report, privacy, generated)
 
 
 def _generated_suppressions(report: Report, arguments: Namespace) -> str | None:

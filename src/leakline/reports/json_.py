@@ -44,7 +44,7 @@ def as_json(
         "schema": SCHEMA,
         "run": writer.run(report.run),
         "findings": [writer.finding(finding) for finding in report.findings],
-        "totals": _totals(report),
+        "totals": totals(report),
         "suppressed": [
             {"suppression": name, **_amount(finding), "id": finding.id}
             for name, finding in report.suppressed
@@ -187,19 +187,19 @@ def _process(process: Process) -> dict[str, Any]:
     }
 
 
-def _totals(report: Report) -> dict[str, dict[str, int]]:
+def totals(report: Report) -> dict[str, dict[str, int]]:
     """Per kind, what was found in all, shown or not; suppressed findings left out."""
-    totals: dict[str, dict[str, int]] = {}
+    sums: dict[str, dict[str, int]] = {}
     found = report.findings + report.hidden
     for kind in Kind:
         of_kind = [finding for finding in found if finding.kind is kind]
         if of_kind:
-            totals[kind.value] = {
+            sums[kind.value] = {
                 "findings": count_listed(of_kind),
                 "blocks": sum(finding.blocks for finding in of_kind),
                 "bytes": sum(finding.bytes for finding in of_kind),
             }
-    return totals
+    return sums
 
 
 def _amount(finding: Finding) -> dict[str, Any]:

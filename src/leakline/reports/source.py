@@ -25,14 +25,18 @@ _TAB_CELLS = 4
 
 def source_lines(file: str, line: int, folder: Path) -> list[tuple[int, str]]:
     """Three numbered lines around `line`, less at the ends; empty if there are none."""
-    if line <= 0 or not _SUFFIX.fullmatch(Path(file).suffix):
-        return []
-    lines = _lines_of(str(folder / file))
-    if line > len(lines):
+    lines = _lines_if_source(file, folder)
+    if not 0 < line <= len(lines):
         return []
     first = max(1, line - _LINES_BEFORE)
     last = min(len(lines), line + _LINES_AFTER)
     return [(number, _clean(lines[number - 1])) for number in range(first, last + 1)]
+
+
+def all_lines(file: str, folder: Path) -> list[str]:
+    """The whole file, the first line first; empty if it cannot be read."""
+    lines = [_clean(line) for line in _lines_if_source(file, folder)]
+    return lines[:-1] if lines and not lines[-1] else lines
 
 
 def pointed_line(
@@ -42,10 +46,8 @@ def pointed_line(
 
     Columns count from 1 in bytes, as compilers count; 0 points at the first word.
     """
-    if line <= 0 or not _SUFFIX.fullmatch(Path(file).suffix):
-        return None
-    lines = _lines_of(str(folder / file))
-    if line > len(lines):
+    lines = _lines_if_source(file, folder)
+    if not 0 < line <= len(lines):
         return None
     raw = lines[line - 1]
     before = raw.encode(errors="replace")[: max(0, column - 1)].decode(errors="replace")
@@ -61,6 +63,12 @@ def is_newer(file: str, module: str, folder: Path) -> bool:
         return (folder / file).stat().st_mtime > Path(module).stat().st_mtime
     except (OSError, ValueError):
         return False
+
+
+def _lines_if_source(file: str, folder: Path) -> tuple[str, ...]:
+    if not _SUFFIX.fullmatch(Path(file).suffix):
+        return ()
+    return _lines_of(str(folder / file))
 
 
 @lru_cache(maxsize=64)
