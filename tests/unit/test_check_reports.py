@@ -172,6 +172,16 @@ def test_sarif_has_a_rule_for_every_kind(folder: Path) -> None:
         assert sarif_run(folder, report(finding))["results"][0]["message"]["text"]
 
 
+def test_names_that_are_no_text_become_uris(folder: Path) -> None:
+    step = PathStep(str(folder / "odd \udcff.c"), 3, "lost here")
+    finding = Finding(
+        "x", (Engine.STATIC,), Kind.LOST, Confidence.EXACT, 1, 0, Stack(), path=(step,)
+    )
+    result = sarif_run(folder, report(finding))["results"][0]
+    place = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place["uri"] == "odd%20%FF.c"
+
+
 def test_suppressed_results_stay_in_sarif(folder: Path) -> None:
     hidden = apply_baseline(report(leak(folder)), frozenset(["id1"]))
     result = sarif_run(folder, hidden)["results"][0]

@@ -9,7 +9,7 @@ from leakline.errors import CheckError
 from leakline.static.capture.database import read_database
 from leakline.static.capture.tools import Invocation, interpret, is_build_tool
 
-HERE = Path("/work")
+HERE = Path("/project")
 
 
 def run(text: str, directory: Path = HERE) -> Invocation:
@@ -40,19 +40,19 @@ def test_other_programs_are_not_build_tools(name: str) -> None:
 
 def test_an_object_is_named_by_its_output() -> None:
     compiled, linked = interpret(run("gcc -c ../src/a.c -o obj/a.o"))
-    assert [c.output for c in compiled] == [Path("/work/obj/a.o")]
-    assert compiled[0].source_path == Path("/work/../src/a.c")
+    assert [c.output for c in compiled] == [Path("/project/obj/a.o")]
+    assert compiled[0].source_path == Path("/project/../src/a.c")
     assert linked == []
 
 
 def test_several_sources_make_several_objects() -> None:
     compiled, _ = interpret(run("gcc -c a.c sub/b.c"))
-    assert [c.output for c in compiled] == [Path("/work/a.o"), Path("/work/b.o")]
+    assert [c.output for c in compiled] == [Path("/project/a.o"), Path("/project/b.o")]
 
 
 def test_compiling_and_linking_in_one_go_links_the_sources() -> None:
     compiled, linked = interpret(run("cc -o prog a.c b.o -lx"))
-    assert linked[0].inputs == (compiled[0].output, Path("/work/b.o"))
+    assert linked[0].inputs == (compiled[0].output, Path("/project/b.o"))
     assert linked[0].libraries == ("x",)
     assert linked[0].closed
 
@@ -76,7 +76,7 @@ def test_a_cross_compiler_names_its_target() -> None:
 
 def test_an_archive_has_members() -> None:
     _, linked = interpret(run("ar rcs libx.a a.o b.o"))
-    assert linked[0].output == Path("/work/libx.a")
+    assert linked[0].output == Path("/project/libx.a")
     assert not linked[0].closed
 
 

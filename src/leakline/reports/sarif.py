@@ -18,7 +18,6 @@ SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
     "sarif-schema-2.1.0.json"
 )
-INFORMATION = "https://pypi.org/project/leakline/"
 
 # Rule id, name and description of each kind of finding.
 _RULES = {
@@ -81,7 +80,6 @@ def _driver(version: str) -> dict[str, Any]:
     return {
         "name": "Leakline",
         "version": version,
-        "informationUri": INFORMATION,
         "rules": [
             {"id": rule, "name": name, "shortDescription": {"text": text}}
             for rule, name, text in _RULES.values()
@@ -166,8 +164,11 @@ class _Writer:
     def _artifact(self, file: str) -> dict[str, Any]:
         relative = relative_path(file, self._folder)
         if relative.startswith("/"):
-            return {"uri": f"file://{quote(relative)}"}
-        return {"uri": quote(relative), "uriBaseId": "SRCROOT"}
+            return {"uri": f"file://{quote(relative, errors='surrogateescape')}"}
+        return {
+            "uri": quote(relative, errors="surrogateescape"),
+            "uriBaseId": "SRCROOT",
+        }
 
 
 def _level(finding: Finding) -> str:
