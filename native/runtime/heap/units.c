@@ -13,6 +13,11 @@ enum {
     TAIL_UNITS_KEPT = 1 << 10,
     // How far to skip when others have mapped something behind the range.
     SKIPPED_UNITS = 1 << 14,
+    // A range that grows for a request up to this many units grows for small blocks,
+    // which fill it; a large block may stay mostly untouched.
+    DENSE_UNITS = 16,
+    // From this size of the range on, its growth asks for huge pages.
+    HUGE_FROM = 1 << 29,
 };
 
 static const size_t units_max = (size_t)1 << (LL_RANGE_SHIFT - LL_UNIT_SHIFT);
@@ -119,8 +124,14 @@ static bool grow(size_t count) {
     struct ll_span* tail = mergeable(last, true);
     size_t missing = tail == NULL ? count : count - tail->unit_count;
     size_t step = ll_arena_step(ll_range.used_bytes, missing << LL_UNIT_SHIFT);
-    return extend(0, step >> LL_UNIT_SHIFT) || extend(0, missing) ||
-           extend(SKIPPED_UNITS, count);
+    void* start = (void*)(ll_range.start + ll_range.used_bytes);
+    if (extend(0, step >> LL_UNIT_SHIFT)) {
+        if (ll_range.used_bytes >= HUGE_FROM && count <= DENSE_UNITS) {
+            ll_memory_prefer_huge(start, step);
+        }
+        return true;
+    }
+    return extend(0, missing) || extend(SKIPPED_UNITS, count);
 }
 
 bool ll_units_start(void) {

@@ -148,6 +148,10 @@ bool ll_memory_purge(void* start, size_t size_bytes) {
     return !is_error(ll_syscall(SYS_madvise, start, size_bytes, MADV_DONTNEED));
 }
 
+void ll_memory_prefer_huge(void* start, size_t size_bytes) {
+    ll_syscall(SYS_madvise, start, size_bytes, MADV_HUGEPAGE);
+}
+
 bool ll_memory_move(void* from, void* to, size_t size_bytes) {
     size_t size = round_to_pages(size_bytes);
     long result = ll_syscall(SYS_mremap, from, size, size,
