@@ -15,8 +15,8 @@ QUESTIONS = {
 COMMANDS = frozenset(["cc", "check"])
 # Those that this version has, with what they cost.
 COSTS = {
-    "reach": "1.0x to 1.5x CPU, memory 1.05x to 2.2x",
-    "loss": "1.05x to 2.8x CPU, memory 1.8x to 4x; the first run plans the patches",
+    "reach": "1.0x to 1.6x CPU, memory 1.05x to 2.2x",
+    "loss": "1.0x to 2.9x CPU, memory 1.8x to 4x; the first run plans the patches",
     "check": "nothing at run time; 20 to 40 CPU seconds for the first 100,000 lines",
 }
 
