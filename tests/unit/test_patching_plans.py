@@ -17,7 +17,7 @@ from leakline.patching.placement import JUMP_LENGTH, PAGE, Space, window
 from leakline.patching.plan import Patch, Plan
 from leakline.patching.plan_file import HEADER, MAPPING, PATCH, serialise
 from leakline.patching.plans import modules_of, plan_folder, prepare
-from leakline.patching.unwind_tables import RBP, RSP, read_functions
+from leakline.symbols.unwind_tables import RBP, RSP, read_functions
 
 ZLIB = next(Path("/usr/lib/x86_64-linux-gnu").glob("libz.so.1")).resolve()
 BASH = Path("/bin/bash")

@@ -20,7 +20,7 @@ from leakline.patching.trampolines import (
     SHADOW_DELTA,
     trampoline,
 )
-from leakline.patching.unwind_tables import RSP, Function, Rule
+from leakline.symbols.unwind_tables import RSP, Function, Rule
 
 GENERAL = [
     Register.RAX,

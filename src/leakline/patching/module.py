@@ -6,8 +6,8 @@ from pathlib import Path
 from leakline.patching.placement import Space
 from leakline.patching.plan import Plan, Planner
 from leakline.patching.stores import find_stores
-from leakline.patching.unwind_tables import read_functions
 from leakline.symbols.elf import SEGMENT_LOAD, ElfError, ElfFile, read_elf
+from leakline.symbols.unwind_tables import read_functions
 
 _FIXED_ADDRESS = 2  # e_type of a program that is not position-independent
 _LOWEST_FIXED = 0x10000  # below, the kernel maps nothing

@@ -19,7 +19,7 @@ from iced_x86 import (
 )
 
 from leakline.patching.operands import Operand, operand_of
-from leakline.patching.unwind_tables import Function, Rule
+from leakline.symbols.unwind_tables import Function, Rule
 
 _WRITES = {
     OpAccess.WRITE,

@@ -9,7 +9,7 @@ from struct import pack
 
 from leakline.patching.operands import Operand, encode
 from leakline.patching.stores import Store
-from leakline.patching.unwind_tables import RBP, RSP
+from leakline.symbols.unwind_tables import RBP, RSP
 
 # Bits 40..55 of every heap pointer, and the distance from a granule to its stamp. The
 # runtime takes this range for the heap when it patches.
