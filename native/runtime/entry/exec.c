@@ -123,13 +123,7 @@ LL_EXPORT int execle(const char* path, const char* first, ...) {
     return after_failed_exec();
 }
 
-LL_EXPORT int posix_spawn(pid_t* child, const char* path,
-                          const posix_spawn_file_actions_t* actions,
-                          const posix_spawnattr_t* attributes, char* const arguments[],
-                          char* const environment[]) {
-    pid_t pid;
-    int error =
-        ll_real()->posix_spawn(&pid, path, actions, attributes, arguments, environment);
+static int after_spawn(int error, pid_t pid, pid_t* child, const char* path) {
     if (error == 0) {
         ll_process_note_spawn(pid, path);
         if (child != NULL) {
@@ -139,18 +133,22 @@ LL_EXPORT int posix_spawn(pid_t* child, const char* path,
     return error;
 }
 
+LL_EXPORT int posix_spawn(pid_t* child, const char* path,
+                          const posix_spawn_file_actions_t* actions,
+                          const posix_spawnattr_t* attributes, char* const arguments[],
+                          char* const environment[]) {
+    pid_t pid = 0;
+    int error =
+        ll_real()->posix_spawn(&pid, path, actions, attributes, arguments, environment);
+    return after_spawn(error, pid, child, path);
+}
+
 LL_EXPORT int posix_spawnp(pid_t* child, const char* file,
                            const posix_spawn_file_actions_t* actions,
                            const posix_spawnattr_t* attributes, char* const arguments[],
                            char* const environment[]) {
-    pid_t pid;
+    pid_t pid = 0;
     int error = ll_real()->posix_spawnp(&pid, file, actions, attributes, arguments,
                                         environment);
-    if (error == 0) {
-        ll_process_note_spawn(pid, file);
-        if (child != NULL) {
-            *child = pid;
-        }
-    }
-    return error;
+    return after_spawn(error, pid, child, file);
 }

@@ -3,7 +3,8 @@
 
 enum { RELATIVE_TO_PC = 0x10, RELATIVE_TO_DATA = 0x30, APPLICATION = 0x70 };
 
-uint64_t ll_bytes_uleb(struct ll_bytes* bytes) {
+// The value without its sign, and in `*end` the shift behind its last group of 7 bits.
+static uint64_t leb_value(struct ll_bytes* bytes, unsigned* end, uint8_t* last) {
     uint64_t value = 0;
     unsigned shift = 0;
     uint8_t byte;
@@ -14,24 +15,23 @@ uint64_t ll_bytes_uleb(struct ll_bytes* bytes) {
         }
         shift += 7;
     } while (byte & 0x80);
+    *end = shift;
+    *last = byte;
     return value;
 }
 
+uint64_t ll_bytes_uleb(struct ll_bytes* bytes) {
+    unsigned end;
+    uint8_t last;
+    return leb_value(bytes, &end, &last);
+}
+
 int64_t ll_bytes_sleb(struct ll_bytes* bytes) {
-    uint64_t value = 0;
-    unsigned shift = 0;
-    uint8_t byte;
-    do {
-        byte = ll_bytes_u8(bytes);
-        if (shift < 64) {
-            value |= (uint64_t)(byte & 0x7f) << shift;
-        }
-        shift += 7;
-    } while (byte & 0x80);
-    if (shift < 64 && byte & 0x40) {
-        value |= ~UINT64_C(0) << shift;
-    }
-    return (int64_t)value;
+    unsigned end;
+    uint8_t last;
+    uint64_t value = leb_value(bytes, &end, &last);
+    bool is_negative = end < 64 && last & 0x40;
+    return (int64_t)(is_negative ? value | ~UINT64_C(0) << end : value);
 }
 
 unsigned ll_encoding_size(uint8_t encoding) {
