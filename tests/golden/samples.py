@@ -11,8 +11,17 @@ from leakline.model.finding import (
     Loss,
     PathStep,
     Staleness,
+    StalePoint,
 )
-from leakline.model.report import Comparison, Growth, LensState, Process, Report, Run
+from leakline.model.report import (
+    Comparison,
+    Growth,
+    HeapMoment,
+    LensState,
+    Process,
+    Report,
+    Run,
+)
 from leakline.model.stack import Frame, Naming, Stack
 
 FOLDER = "/home/user/project"
@@ -120,7 +129,10 @@ FOLDED = reach(
 )
 REACHABLE = reach("d4", Kind.REACHABLE, 1, 72704, STRIPPED)
 PROCESSES = (
-    Process(4711, ("./inventory", "--all"), "exit 0", 42, 90328, 120_456, 150_000),
+    Process(
+        *(4711, ("./inventory", "--all"), "exit 0", 42, 90328, 120_456, 150_000),
+        timeline=(HeapMoment(0.5, 12, 4096, 0), HeapMoment(1.25, 42, 90328, 17624)),
+    ),
     Process(4712, ("sh", "-c", "true"), "exit 0", 0, 0, 311),
 )
 LENSES = (
@@ -155,12 +167,14 @@ EVIDENCE = Finding(
     sibling_frees=(Stack((own("forget", "src/cache.c", 30),)),),
     staleness=Staleness(1.5, 9.0),
     drag_byte_s=432.0,
+    stale_curve=(StalePoint(0.5, 0), StalePoint(2.0, 1), StalePoint(9.0, 2)),
     path=(
         PathStep(f"{FOLDER}/src/list.c", 3, "allocated here"),
         PathStep(f"{FOLDER}/src/cache.c", 15, "overwritten here", 4),
     ),
     processes=(4711,),
     advice="free it before `refresh` overwrites `cache`",
+    other_ids=("s5",),
 )
 HOSTILE_NAME = "evil\x1b]0;owned\x07\x9b2J\u202efdp.c\udcff\n"
 HOSTILE = reach(

@@ -24,7 +24,7 @@ from .samples import FOLDER, LOST, REPORTS, RUN
 
 Golden = Callable[[str, str], None]
 
-TEXTUAL = ("valgrind-xml", "collapsed", "speedscope", "junit", "github")
+TEXTUAL = ("sarif", "valgrind-xml", "collapsed", "speedscope", "junit", "github")
 LEAKS = (Kind.LOST, Kind.INDIRECT)
 MARKUP = """</failure>]]>&lt;"'::error::%0A,x=1:;\r\n<script>"""
 

@@ -1,5 +1,6 @@
 """Programs that run on: snapshots, periodic looks, and who outlives the run."""
 
+import json
 import os
 import signal
 import subprocess
@@ -61,6 +62,19 @@ def test_a_snapshot_shows_what_a_running_program_lost(
         assert done.returncode == 0, done.stderr
         assert "leak_in_loop" in done.stdout
     assert server.poll() is None
+
+
+def test_the_heap_over_time_is_in_the_report(
+    server: subprocess.Popen[str],
+) -> None:
+    time.sleep(0.8)
+    done = leakline("snapshot", str(child_of(server)), "--format", "json")
+    (process,) = json.loads(done.stdout)["run"]["processes"]
+    moments = process["timeline"]
+    assert len(moments) >= 2
+    assert [one["at_s"] for one in moments] == sorted(one["at_s"] for one in moments)
+    assert moments[-1]["lost_bytes"] > moments[0]["lost_bytes"]
+    assert moments[-1]["live_bytes"] == process["live_bytes"]
 
 
 def test_only_watched_processes_are_asked_for_snapshots() -> None:

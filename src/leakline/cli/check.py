@@ -8,7 +8,6 @@ could not be looked at.
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from leakline.cli.arguments import Parser, count, exit_code
@@ -149,7 +148,7 @@ def _render(report: Report, arguments: Namespace) -> str:
         case "json":
             return json_.render(report, folder)
         case "sarif":
-            return sarif.render(report, folder, _version())
+            return sarif.render(report, folder)
         case "html":
             return html_page.render(report, Privacy(folder))
         case _:
@@ -165,10 +164,3 @@ def _write(text: str, path: Path | None) -> None:
     encoding = sys.stdout.encoding or "ascii"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
-
-
-def _version() -> str:
-    try:
-        return version("leakline")
-    except PackageNotFoundError:
-        return "0"

@@ -28,6 +28,7 @@ HTML = "html"
 # Format to the module in `leakline.reports` that writes it.
 MODULES = {
     JSON: "json_",
+    "sarif": "sarif",
     "valgrind-xml": "valgrind_xml",
     "pprof": "pprof",
     "collapsed": "collapsed",

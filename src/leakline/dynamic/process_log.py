@@ -7,11 +7,13 @@ complete one counts.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from leakline.recording._format import (
     ExecFailedRecord,
     ExecRecord,
     ForkRecord,
+    Group,
     GroupRecord,
     HeapTotalsRecord,
     ModuleRecord,
@@ -31,6 +33,8 @@ from leakline.recording._format import (
 from leakline.recording.chunks import ProcessKey
 from leakline.recording.reader import RecordingFile, Writer
 
+_LOST = frozenset({Group.LOST, Group.INDIRECT})
+
 
 @dataclass(slots=True)
 class Snapshot:
@@ -43,6 +47,16 @@ class Snapshot:
     complete: bool = False
 
 
+class Moment(NamedTuple):
+    """What one snapshot counted, kept when its groups are forgotten."""
+
+    number: int
+    realtime_ns: int
+    live_blocks: int
+    live_bytes: int
+    lost_bytes: int
+
+
 @dataclass(slots=True)
 class ProcessLog:
     """The records of one process.
@@ -52,6 +66,7 @@ class ProcessLog:
         before: The complete one before it, which counts if an exec fails.
         unfinished: Snapshots that were begun and never ended, by writer.
         execs: Paths of the programs the process became; at most the last one counts.
+        moments: What each complete snapshot counted.
         is_finished: The heap was handed on and forgotten.
         suppressions: Texts of suppressions that the program carries.
     """
@@ -70,6 +85,7 @@ class ProcessLog:
     forks: list[int] = field(default_factory=list)
     spawns: list[tuple[int, str]] = field(default_factory=list)
     execs: list[str] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
     is_finished: bool = False
 
     @property
@@ -181,8 +197,20 @@ def _take_snapshot(log: ProcessLog, writer: Writer, record: Record) -> None:
 
 def _finish(log: ProcessLog, snapshot: Snapshot) -> None:
     """A copy may end after a later look did; the number tells which is newer."""
+    if snapshot.totals is not None:
+        log.moments.append(_moment(snapshot, snapshot.totals))
     if log.latest is None or snapshot.begin.number >= log.latest.begin.number:
         log.before, log.latest = log.latest, snapshot
+
+
+def _moment(snapshot: Snapshot, totals: HeapTotalsRecord) -> Moment:
+    return Moment(
+        snapshot.begin.number,
+        snapshot.begin.realtime_ns,
+        totals.live_blocks,
+        totals.live_bytes,
+        sum(group.bytes for group in snapshot.groups if group.kind in _LOST),
+    )
 
 
 def _undo_exec(log: ProcessLog) -> None:

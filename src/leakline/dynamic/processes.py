@@ -4,7 +4,7 @@ import signal
 from collections.abc import Collection, Iterable
 
 from leakline.dynamic.process_log import ProcessLog, chosen_snapshot
-from leakline.model.report import LensState, Process, Run
+from leakline.model.report import HeapMoment, LensState, Process, Run
 from leakline.recording._format import OPTIONS, Trigger
 
 LENSES = ("reach", "loss", "pages", "accesses")
@@ -39,6 +39,21 @@ def describe_process(log: ProcessLog) -> Process:
         live_bytes=totals.live_bytes,
         allocations=totals.allocations,
         peak_bytes=totals.peak_bytes,
+        timeline=_timeline(log),
+    )
+
+
+def _timeline(log: ProcessLog) -> tuple[HeapMoment, ...]:
+    """The looks in their order; a copy that looked may have ended late."""
+    began = log.start.realtime_ns if log.start is not None else 0
+    return tuple(
+        HeapMoment(
+            at_s=max(0.0, round((moment.realtime_ns - began) / 1e9, 3)),
+            live_blocks=moment.live_blocks,
+            live_bytes=moment.live_bytes,
+            lost_bytes=moment.lost_bytes,
+        )
+        for moment in sorted(log.moments)
     )
 
 

@@ -80,6 +80,19 @@ class Staleness:
 
 
 @dataclass(frozen=True, slots=True)
+class StalePoint:
+    """How many blocks were used that recently.
+
+    Attributes:
+        stale_s: Process CPU seconds before the look.
+        blocks: Blocks of the finding whose last use is at most that long ago.
+    """
+
+    stale_s: float
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One leak: all blocks of one kind that were allocated by one call stack.
 
@@ -91,9 +104,13 @@ class Finding:
         indirect_bytes: Their total requested size.
         leader: For indirectly lost blocks, the allocation of the lost block that
             leads to them.
+        stale_curve: The distribution of the blocks' staleness, rising in both; its last
+            point counts the blocks whose last use is known. Empty when not known.
         processes: Ids of the processes the blocks belong to.
         notes: Sentences about the limits of this evidence.
         advice: Where the block could be released, in words; empty when not known.
+        other_ids: Fingerprints of findings of other engines that were joined into
+            this one.
     """
 
     id: str
@@ -112,7 +129,9 @@ class Finding:
     sibling_frees: tuple[Stack, ...] = ()
     staleness: Staleness | None = None
     drag_byte_s: float | None = None
+    stale_curve: tuple[StalePoint, ...] = ()
     path: tuple[PathStep, ...] = ()
     processes: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     advice: str = ""
+    other_ids: tuple[str, ...] = ()

@@ -15,6 +15,23 @@ class LensState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class HeapMoment:
+    """The heap of a process at one look.
+
+    Attributes:
+        at_s: Seconds since the process began.
+        live_blocks: Blocks not freed.
+        live_bytes: Their total requested size.
+        lost_bytes: Of these, what nothing refers to any more, directly or indirectly.
+    """
+
+    at_s: float
+    live_blocks: int
+    live_bytes: int
+    lost_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
     """One watched process, or a check of source code (pid 0).
 
@@ -24,6 +41,7 @@ class Process:
         live_bytes: Their total requested size.
         allocations: Calls that returned a block.
         peak_bytes: Most requested bytes alive at one time; 0 when not counted.
+        timeline: Its heap at each look, in the order of time.
     """
 
     pid: int
@@ -33,6 +51,7 @@ class Process:
     live_bytes: int = 0
     allocations: int = 0
     peak_bytes: int = 0
+    timeline: tuple[HeapMoment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

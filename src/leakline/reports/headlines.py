@@ -47,15 +47,19 @@ def place_to_mend(finding: Finding, folder: Path) -> Place | None:
     if finding.path:
         last = finding.path[-1]
         return _place(last.file, last.line, last.column, folder)
+    frame = frame_to_mend(finding)
+    return _place(frame.file, frame.line, frame.column, folder) if frame else None
+
+
+def frame_to_mend(finding: Finding) -> Frame | None:
+    """The user's own frame of the loss, else of the allocation, if it has a file."""
     stacks = [finding.loss.stack] if finding.loss else []
-    for stack in [*stacks, finding.allocation]:
-        frame = _frame_with_file(stack)
-        if frame:
-            return _place(frame.file, frame.line, frame.column, folder)
-    return None
+    frames = (frame_with_file(stack) for stack in [*stacks, finding.allocation])
+    return next((frame for frame in frames if frame), None)
 
 
-def _frame_with_file(stack: Stack) -> Frame | None:
+def frame_with_file(stack: Stack) -> Frame | None:
+    """The user's own frame nearest to the event, else any whose file is known."""
     own = first_own_frame(stack)
     if own and own.file:
         return own

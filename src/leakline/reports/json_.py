@@ -4,6 +4,7 @@ The output is plain ASCII, so nothing in it can steer a terminal.
 """
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +94,12 @@ class _Writer:
             or None,
             "staleness": _staleness(finding.staleness),
             "drag_byte_s": finding.drag_byte_s,
+            "stale_curve": [asdict(point) for point in finding.stale_curve] or None,
             "path": [self.step(step) for step in finding.path] or None,
             "processes": list(finding.processes),
             "notes": list(finding.notes),
             "advice": finding.advice,
+            "other_ids": list(finding.other_ids),
         }
 
     def comparison(self, comparison: Comparison) -> dict[str, Any]:
@@ -184,6 +187,7 @@ def _process(process: Process) -> dict[str, Any]:
         "live_bytes": process.live_bytes,
         "allocations": process.allocations,
         "peak_bytes": process.peak_bytes,
+        "timeline": [asdict(moment) for moment in process.timeline],
     }
 
 

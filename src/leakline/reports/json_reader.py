@@ -17,8 +17,18 @@ from leakline.model.finding import (
     Loss,
     PathStep,
     Staleness,
+    StalePoint,
 )
-from leakline.model.report import Comparison, Growth, LensState, Process, Report, Run
+from leakline.model.report import (
+    Comparison,
+    Coverage,
+    Growth,
+    HeapMoment,
+    LensState,
+    Process,
+    Report,
+    Run,
+)
 from leakline.model.stack import Frame, Naming, Stack
 from leakline.reports.json_ import SCHEMA
 from leakline.reports.json_values import ForeignError, JsonObject, choice, refuse
@@ -87,10 +97,12 @@ class _Reader:
             sibling_frees=value.many("sibling_frees", self._stack),
             staleness=value.optional("staleness", _staleness),
             drag_byte_s=value.number("drag_byte_s"),
+            stale_curve=value.many("stale_curve", _stale_point),
             path=value.many("path", _step),
             processes=value.counts("processes"),
             notes=value.texts("notes"),
             advice=value.text("advice"),
+            other_ids=value.texts("other_ids"),
         )
 
     def _loss(self, value: JsonObject) -> Loss:
@@ -161,6 +173,16 @@ def _run(value: JsonObject) -> Run:
         ),
         not_seen=value.texts("not_seen"),
         processes=value.many("processes", _process),
+        coverage=value.optional("coverage", _coverage),
+    )
+
+
+def _coverage(value: JsonObject) -> Coverage:
+    return Coverage(
+        units=value.count("units"),
+        units_failed=value.count("units_failed"),
+        functions=value.count("functions"),
+        incomplete=value.texts("incomplete"),
     )
 
 
@@ -173,7 +195,21 @@ def _process(value: JsonObject) -> Process:
         live_bytes=value.count("live_bytes"),
         allocations=value.count("allocations"),
         peak_bytes=value.count("peak_bytes"),
+        timeline=value.many("timeline", _moment),
     )
+
+
+def _moment(value: JsonObject) -> HeapMoment:
+    return HeapMoment(
+        at_s=value.number("at_s") or 0.0,
+        live_blocks=value.count("live_blocks"),
+        live_bytes=value.count("live_bytes"),
+        lost_bytes=value.count("lost_bytes"),
+    )
+
+
+def _stale_point(value: JsonObject) -> StalePoint:
+    return StalePoint(value.number("stale_s") or 0.0, value.count("blocks"))
 
 
 def _staleness(value: JsonObject) -> Staleness:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from enum import Enum
+from math import isfinite
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ class JsonObject:
         value = self._members.get(key)
         if value is None:
             return None
-        if type(value) not in (int, float):
+        if type(value) not in (int, float) or not _is_finite(value):
             refuse(f"{key} is not a number")
         return float(value)
 
@@ -115,6 +116,14 @@ class JsonObject:
         if type(value) is not kind:
             refuse(f"{key} is missing or of another type")
         return value
+
+
+def _is_finite(value: float) -> bool:
+    """Whether the number fits a float: JSON has whole numbers of any length."""
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False
 
 
 def choice(value: object, key: str, choices: type[E]) -> E:

@@ -1,193 +1,169 @@
 """The report as SARIF 2.1.0, for code hosts and editors.
 
-Each finding is a result; the path to it is a code flow. Paths below the folder are
-relative to the base `SRCROOT`.
+Each finding is a result at the place to mend; the path to it, or the story of its
+memory, is a code flow. Paths below the folder are relative to the base `SRCROOT`.
 """
 
 import json
+import shlex
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from leakline.model.finding import Confidence, Finding, Kind
+from leakline.model.finding import Engine, Finding
 from leakline.model.report import Report
-from leakline.model.stack import Stack
-from leakline.reports.places import relative_path
+from leakline.reports.headlines import headline
+from leakline.reports.printable import printable
+from leakline.reports.sarif_places import Places, Titled
+from leakline.reports.sarif_rules import RULES, described, index_of, level
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
     "sarif-schema-2.1.0.json"
 )
-
-# Rule id, name and description of each kind of finding.
-_RULES = {
-    Kind.LOST: ("leak", "MemoryLeak", "Memory is lost without being released."),
-    Kind.INDIRECT: (
-        "indirect-leak",
-        "IndirectLeak",
-        "Memory is reachable only from memory that is lost.",
-    ),
-    Kind.REACHABLE: (
-        "reachable",
-        "ReachableAtExit",
-        "Memory is still reachable when the program ends.",
-    ),
-    Kind.STALE: ("stale", "StaleMemory", "Memory was not used for long."),
-    Kind.NEVER_USED: ("never-used", "NeverUsed", "Memory was never used."),
-    Kind.DOUBLE_FREE: ("double-free", "DoubleFree", "Memory is released twice."),
-    Kind.USE_AFTER_FREE: (
-        "use-after-free",
-        "UseAfterFree",
-        "Memory is used after it was released.",
-    ),
-    Kind.MISMATCHED_RELEASE: (
-        "mismatched-release",
-        "MismatchedRelease",
-        "Memory is released by a function that does not belong to its allocation.",
-    ),
-    Kind.NULL_DEREFERENCE: (
-        "null-dereference",
-        "NullDereference",
-        "The result of an allocation is used without a check.",
-    ),
-}
+# What GitHub's code scanning takes of one log before it refuses all of it.
+MOST_RESULTS = 25_000
+MOST_STEPS = 10_000
+# Sentences of one kind in the log, so that it stays readable.
+_MOST_NOTIFICATIONS = 1_000
 
 
-def render(report: Report, folder: Path, version: str) -> str:
-    """The whole log; `version` is that of Leakline."""
-    return json.dumps(as_sarif(report, folder, version), indent=1) + "\n"
+def render(report: Report, folder: Path) -> str:
+    """The whole log."""
+    return json.dumps(as_sarif(report, folder, _version()), indent=1) + "\n"
 
 
-def as_sarif(report: Report, folder: Path, version: str) -> dict[str, Any]:
+def as_sarif(report: Report, folder: Path, leakline_version: str) -> dict[str, Any]:
     """The log as the values that JSON knows."""
-    writer = _Writer(folder)
-    suppressed = [
-        writer.result(finding)
-        | {"suppressions": [{"kind": "external", "justification": name}]}
-        for name, finding in report.suppressed
-    ]
+    writer = _Writer(report, folder)
+    results = [writer.result(one) for one in report.findings[:MOST_RESULTS]]
+    room = MOST_RESULTS - len(results)
+    results += [writer.suppressed(*one) for one in report.suppressed[:room]]
+    left_out = len(report.findings) + len(report.suppressed) - len(results)
     run = {
-        "tool": {"driver": _driver(version)},
+        "tool": {
+            "driver": {
+                "name": "Leakline",
+                "version": leakline_version,
+                "rules": described(),
+            }
+        },
         "columnKind": "utf16CodeUnits",
         "originalUriBaseIds": {"SRCROOT": {"uri": f"{folder.as_uri()}/"}},
-        "invocations": [_invocation(report)],
-        "results": [*map(writer.result, report.findings), *suppressed],
+        "invocations": [_invocation(report, left_out)],
+        "results": results,
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _driver(version: str) -> dict[str, Any]:
-    return {
-        "name": "Leakline",
-        "version": version,
-        "rules": [
-            {"id": rule, "name": name, "shortDescription": {"text": text}}
-            for rule, name, text in _RULES.values()
-        ],
-    }
-
-
-def _invocation(report: Report) -> dict[str, Any]:
+def _invocation(report: Report, left_out: int) -> dict[str, Any]:
     run = report.run
     incomplete = run.coverage.incomplete if run.coverage else ()
     sentences = [*run.not_seen, *(f"Not fully analysed: {name}" for name in incomplete)]
-    return {
+    del sentences[_MOST_NOTIFICATIONS:]
+    if left_out:
+        sentences.insert(0, f"{left_out:,} results did not fit into the log.")
+    written: dict[str, Any] = {
         "executionSuccessful": run.coverage is None or run.coverage.units > 0,
-        "commandLine": " ".join(run.command),
+        "commandLine": printable(shlex.join(run.command)),
         "toolExecutionNotifications": [
-            {"level": "warning", "message": {"text": text}} for text in sentences
+            {"level": "warning", "message": {"text": printable(text)}}
+            for text in sentences
         ],
     }
+    if run.exit_code is not None:
+        written["exitCode"] = run.exit_code
+    return written
 
 
 class _Writer:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, report: Report, folder: Path) -> None:
+        self._places = Places(report.run, folder)
+
+    def suppressed(self, name: str, finding: Finding) -> dict[str, Any]:
+        why = {"kind": "external", "justification": printable(name)}
+        return self.result(finding) | {"suppressions": [why]}
 
     def result(self, finding: Finding) -> dict[str, Any]:
-        rule = _RULES[finding.kind][0]
+        places = self._places
         result: dict[str, Any] = {
-            "ruleId": rule,
-            "ruleIndex": list(_RULES).index(finding.kind),
-            "level": _level(finding),
+            "ruleId": RULES[finding.kind].id,
+            "ruleIndex": index_of(finding.kind),
+            "level": level(finding),
             "message": {"text": _message(finding)},
-            "locations": [self._shown_at(finding)],
-            "partialFingerprints": {"leakline/v1": finding.id},
+            "locations": [places.to_mend(finding)],
+            "partialFingerprints": {"leakline/v1": printable(finding.id)},
+            "properties": _properties(finding),
         }
-        if finding.path:
-            result["codeFlows"] = [self._code_flow(finding)]
-        if finding.allocation.frames:
-            result["stacks"] = [self._stack(finding.allocation, "allocated here")]
-        return result
-
-    def _shown_at(self, finding: Finding) -> dict[str, Any]:
-        if finding.path:
-            last = finding.path[-1]
-            return self._location(last.file, last.line, last.column)
-        stack = finding.loss.stack if finding.loss else finding.allocation
-        frame = next((frame for frame in stack.frames if frame.file), None)
-        if frame is None:
-            return {"message": {"text": "place unknown"}}
-        return self._location(frame.file, frame.line, frame.column)
-
-    def _code_flow(self, finding: Finding) -> dict[str, Any]:
-        steps = [
-            {
-                "executionOrder": number,
-                "importance": _importance(number, len(finding.path)),
-                "location": self._location(step.file, step.line, step.column)
-                | {"message": {"text": step.event}},
-            }
-            for number, step in enumerate(finding.path, start=1)
-        ]
-        return {"threadFlows": [{"locations": steps}]}
-
-    def _stack(self, stack: Stack, message: str) -> dict[str, Any]:
-        frames = [
-            {
-                "location": self._location(frame.file, frame.line, frame.column)
-                | {"logicalLocations": [{"fullyQualifiedName": frame.function}]}
-            }
-            for frame in stack.frames
-            if frame.file
-        ]
-        return {"message": {"text": message}, "frames": frames}
-
-    def _location(self, file: str, line: int, column: int) -> dict[str, Any]:
-        place: dict[str, Any] = {"artifactLocation": self._artifact(file)}
-        if line:
-            place["region"] = {"startLine": line}
-            if column:
-                place["region"]["startColumn"] = column
-        return {"physicalLocation": place}
-
-    def _artifact(self, file: str) -> dict[str, Any]:
-        relative = relative_path(file, self._folder)
-        if relative.startswith("/"):
-            return {"uri": f"file://{quote(relative, errors='surrogateescape')}"}
-        return {
-            "uri": quote(relative, errors="surrogateescape"),
-            "uriBaseId": "SRCROOT",
+        titled = _titled_stacks(finding)
+        optional = {
+            "codeFlows": self._code_flows(finding, titled),
+            "relatedLocations": places.related(titled),
+            "stacks": [places.stack(one) for one in titled if one.stack.frames],
         }
+        return result | {key: value for key, value in optional.items() if value}
+
+    def _code_flows(
+        self, finding: Finding, titled: list[Titled]
+    ) -> list[dict[str, Any]]:
+        """The path that the checker found, else what the run saw happen."""
+        if finding.path:
+            steps = self._places.path(finding.path[-MOST_STEPS:])
+        else:
+            steps = self._places.story(titled)
+        return [{"threadFlows": [{"locations": steps}]}] if len(steps) > 1 else []
 
 
-def _level(finding: Finding) -> str:
-    if finding.kind in {Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED}:
-        return "note"
-    return "error" if finding.confidence is Confidence.EXACT else "warning"
+def _titled_stacks(finding: Finding) -> list[Titled]:
+    """What happened to the memory, in the order in which it usually does."""
+    slot = f" `{finding.loss.slot}`" if finding.loss and finding.loss.slot else ""
+    cause = finding.loss.cause.value if finding.loss else ""
+    stacks = [
+        ("allocated here", finding.allocation),
+        ("last used here", finding.last_access),
+        ("the last reference was created here", finding.birth),
+        (
+            f"the last reference{slot} was lost here ({cause})",
+            finding.loss and finding.loss.stack,
+        ),
+    ]
+    known = [Titled(printable(text), stack) for text, stack in stacks if stack]
+    freed = [
+        Titled("memory like this is released here", stack, is_event=False)
+        for stack in finding.sibling_frees
+    ]
+    return known + freed
 
 
-def _importance(number: int, total: int) -> str:
-    return "essential" if number in {1, total} else "important"
+def _properties(finding: Finding) -> dict[str, Any]:
+    """What has no place of its own in SARIF."""
+    return {
+        "engines": [engine.value for engine in finding.engines],
+        "blocks": finding.blocks,
+        "bytes": finding.bytes,
+        "indirectBlocks": finding.indirect_blocks,
+        "indirectBytes": finding.indirect_bytes,
+    }
 
 
 def _message(finding: Finding) -> str:
-    last = [finding.path[-1].event] if finding.path else []
-    sentences = [_RULES[finding.kind][2], *last, *finding.notes]
+    sentences = [RULES[finding.kind].short]
+    if finding.engines != (Engine.STATIC,):
+        sentences.append(headline(finding))
+    if finding.path:
+        sentences.append(finding.path[-1].event)
+    sentences += finding.notes
     if finding.advice:
         sentences.append(finding.advice)
-    return " ".join(_sentence(text) for text in sentences)
+    return " ".join(_sentence(printable(text)) for text in sentences)
 
 
 def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _version() -> str:
+    try:
+        return version("leakline")
+    except PackageNotFoundError:
+        return "0"
