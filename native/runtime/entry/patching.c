@@ -3,16 +3,15 @@
 // to debuggers, which is before it runs any of their code.
 #include "entry/patching.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/options.h"
+#include "entry/loaded.h"
 #include "format/records.h"
 #include "lens/stamps.h"
-#include "os/memory.h"
 #include "os/syscall.h"
 #include "patch/patch.h"
 #include "patch/redirect.h"
@@ -21,50 +20,6 @@
 static bool is_wanted(const char* lens) {
     const char* at = strstr(ll_options.lens, lens);
     return at != NULL;
-}
-
-static void find_build_id(const struct dl_phdr_info* info, const Elf64_Phdr* segment,
-                          struct ll_patch_target* target) {
-    const char* at = (const char*)(info->dlpi_addr + segment->p_vaddr);
-    const char* end = at + segment->p_filesz;
-    while (at + sizeof(Elf64_Nhdr) <= end) {
-        const Elf64_Nhdr* note = (const Elf64_Nhdr*)at;
-        const char* name = at + sizeof *note;
-        const char* content = name + ((note->n_namesz + 3U) & ~3U);
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-            memcmp(name, "GNU", 4) == 0) {
-            target->build_id = (const uint8_t*)content;
-            target->build_id_length = note->n_descsz;
-        }
-        at = content + ((note->n_descsz + 3U) & ~3U);
-    }
-}
-
-static struct ll_patch_target describe(const struct dl_phdr_info* info) {
-    struct ll_patch_target target = {.bias = info->dlpi_addr};
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const Elf64_Phdr* segment = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_NOTE) {
-            find_build_id(info, segment, &target);
-        } else if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0) {
-            target.text_start = start & ~(uintptr_t)(LL_PAGE_SIZE - 1);
-            target.text_end = (start + segment->p_memsz + LL_PAGE_SIZE - 1) &
-                              ~(uintptr_t)(LL_PAGE_SIZE - 1);
-        }
-    }
-    return target;
-}
-
-// Our own code must see its stores undisturbed, and the loader is running.
-static bool is_left_alone(const struct dl_phdr_info* info,
-                          const struct ll_patch_target* target) {
-    uintptr_t self = (uintptr_t)ll_patching_start;
-    const char* name = strrchr(info->dlpi_name, '/');
-    return target->text_end == 0 ||
-           (target->text_start <= self && self < target->text_end) ||
-           (name != NULL && strncmp(name, "/ld-linux", 9) == 0) ||
-           strncmp(info->dlpi_name, "linux-vdso", 10) == 0;
 }
 
 static const char* sentence_for(struct ll_patch_result result) {
@@ -121,8 +76,8 @@ static struct {
 static int patch_one(struct dl_phdr_info* info, size_t size, void* unused) {
     (void)size;
     (void)unused;
-    struct ll_patch_target target = describe(info);
-    if (!is_left_alone(info, &target)) {
+    struct ll_patch_target target = ll_loaded_describe(info);
+    if (!ll_loaded_is_left_alone(info, &target)) {
         struct ll_patch_result result = ll_patch_module(ll_options.plans, &target);
         note_for(info, result);
         totals.stores += result.stores;

@@ -48,9 +48,9 @@ static struct run part_of(struct run run, uint32_t skipped, uint32_t count) {
 
 // Where others have mapped something, only the pages in the way are left out.
 static void map_run(struct patched* module, struct run run) {
-    long result =
-        ll_syscall(SYS_mmap, run.start, run.size_bytes, PROT_READ | PROT_EXEC,
-                   MAP_PRIVATE | MAP_FIXED_NOREPLACE, module->plan.file, run.offset);
+    long result = ll_syscall(SYS_mmap, run.start, run.size_bytes, PROT_READ | PROT_EXEC,
+                             MAP_PRIVATE | MAP_FIXED_NOREPLACE, module->plan.file.file,
+                             run.offset);
     if (result == (long)run.start) {
         return;
     }

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LL_BUILD_ID_MAX = 32 };
+#include "patch/plan_file.h"
 
 struct ll_plan_header {
     uint8_t magic[8];
@@ -38,18 +38,10 @@ struct __attribute__((packed)) ll_plan_patch {
 };
 
 struct ll_plan {
-    int file;                            // -1 once it is closed
+    struct ll_plan_file file;
     const struct ll_plan_header* header; // start of the mapped file
-    size_t size_bytes;
     const struct ll_plan_mapping* mappings;
     const struct ll_plan_patch* patches;
-};
-
-enum ll_plan_verdict {
-    LL_PLAN_OK,
-    LL_PLAN_MISSING,
-    LL_PLAN_UNSAFE,  // somebody else could have written it
-    LL_PLAN_DAMAGED, // not a plan, cut short, or for another module
 };
 
 // Opens `folder`/<build-id in hex>.plan. On anything but OK nothing stays open.
