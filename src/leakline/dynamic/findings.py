@@ -1,10 +1,19 @@
 """Turns merged groups into findings: named stacks, fingerprints, ranking order."""
 
 from leakline.dynamic.fingerprint import Fingerprints
+from leakline.dynamic.hints import Hints
 from leakline.dynamic.merge import GroupKey, Groups, HeapGroup
 from leakline.dynamic.slots import slot_of
 from leakline.dynamic.stacks import StackBuilder
-from leakline.model.finding import Cause, Confidence, Engine, Finding, Kind, Loss
+from leakline.model.finding import (
+    Cause,
+    Confidence,
+    Engine,
+    Finding,
+    Kind,
+    Loss,
+    Precision,
+)
 from leakline.model.stack import Stack
 from leakline.recording._format import Cause as LossCause
 
@@ -15,8 +24,9 @@ def make_findings(groups: Groups, builder: StackBuilder) -> tuple[Finding, ...]:
     named: dict[str, list[GroupKey]] = {}
     for name, key in zip(Fingerprints(builder).name_all(keys), keys, strict=True):
         named.setdefault(name, []).append(key)
+    hints = Hints(builder)
     made = [
-        _finding(name, *_added_up(alike, groups, builder), builder)
+        _finding(name, *_added_up(alike, groups, builder), hints)
         for name, alike in named.items()
     ]
     return tuple(sorted(made, key=_rank))
@@ -38,12 +48,12 @@ def _added_up(
     return shortest, total
 
 
-def _finding(
-    name: str, key: GroupKey, group: HeapGroup, builder: StackBuilder
-) -> Finding:
+def _finding(name: str, key: GroupKey, group: HeapGroup, hints: Hints) -> Finding:
+    builder = hints.builder
+    loss = _loss(key, hints)
     return Finding(
         id=name,
-        engines=(Engine.REACH,),
+        engines=(Engine.REACH, Engine.LOSS) if loss else (Engine.REACH,),
         kind=key.kind,
         confidence=Confidence.EXACT,
         blocks=group.blocks,
@@ -52,9 +62,9 @@ def _finding(
         indirect_blocks=group.indirect_blocks,
         indirect_bytes=group.indirect_bytes,
         leader=builder.stack(key.leader) if key.leader else None,
-        loss=_loss(key, builder),
+        loss=loss,
         processes=tuple(sorted(group.pids)),
-        notes=(*group.notes, *_loss_notes(key)),
+        notes=(*group.notes, *_loss_notes(loss)),
     )
 
 
@@ -64,27 +74,30 @@ _CAUSES = {
 }
 
 
-def _loss(key: GroupKey, builder: StackBuilder) -> Loss | None:
+def _loss(key: GroupKey, hints: Hints) -> Loss | None:
     if key.cause == LossCause.NOT_IN_MEMORY:
-        return Loss(Cause.OUT_OF_SCOPE, Stack())
+        unknown = Loss(Cause.OUT_OF_SCOPE, Stack(), precision=Precision.PROBABLE)
+        return hints.loss(key.stack) or unknown
     cause = _CAUSES.get(key.cause)
     if cause is None or not key.loss:
         return None
-    stack = builder.stack(key.loss)
+    stack = hints.builder.stack(key.loss)
     stored = cause is Cause.OVERWRITTEN and stack.frames
     return Loss(cause, stack, slot_of(stack.frames[0]) if stored else None)
 
 
-def _loss_notes(key: GroupKey) -> tuple[str, ...]:
-    if key.cause == LossCause.NOT_IN_MEMORY:
-        return (
-            (
-                "no store that was seen overwrote a reference to it: probably a local"
-                " variable or register held it, which went out of scope, or nobody"
-                " kept the result"
-            ),
-        )
-    return ()
+def _loss_notes(loss: Loss | None) -> tuple[str, ...]:
+    if loss is None or loss.precision is not Precision.PROBABLE:
+        return ()
+    seen = "no store that was seen overwrote a reference to it"
+    if loss.stack.frames:
+        return (f"{seen}; the variable is concluded from the code, not seen",)
+    return (
+        (
+            f"{seen}: probably a local variable or register held it, which went out of"
+            " scope, or nobody kept the result"
+        ),
+    )
 
 
 def _rank(finding: Finding) -> tuple[int, str, str, int]:

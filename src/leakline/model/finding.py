@@ -42,6 +42,17 @@ class Cause(Enum):
     UNMAPPED = "unmapped"
 
 
+class Precision(Enum):
+    """How exactly the place of a loss is known."""
+
+    EXACT = "exact"  # this line
+    LINE_TABLE = "line-table"  # this function; the line is that of optimised code
+    APPROXIMATE = "approximate"  # inlined code: about this line
+    WINDOW = "window"  # during the call at this line
+    FUNCTION = "function"  # this function; there is no debug information
+    PROBABLE = "probable"  # concluded from the code, not seen
+
+
 class Engine(Enum):
     """Which part of Leakline saw the leak."""
 
@@ -54,11 +65,18 @@ class Engine(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Where and why the last reference went; `slot` names the variable or is None."""
+    """Where and why the last reference went.
+
+    Attributes:
+        stack: Innermost first; a first frame without a line is a function of which no
+            more is known.
+        slot: The variable or field that held the reference, None when not known.
+    """
 
     cause: Cause
     stack: Stack
     slot: str | None = None
+    precision: Precision = Precision.EXACT
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,11 @@ class _Writer:
     def loss(self, loss: Loss | None) -> dict[str, Any] | None:
         if loss is None:
             return None
-        cause = {"cause": loss.cause.value, "slot": loss.slot}
+        cause = {
+            "cause": loss.cause.value,
+            "slot": loss.slot,
+            "precision": loss.precision.value,
+        }
         return cause | self.stack(loss.stack)
 
     def optional_stack(self, stack: Stack | None) -> dict[str, Any] | None:

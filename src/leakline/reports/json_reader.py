@@ -16,6 +16,7 @@ from leakline.model.finding import (
     Kind,
     Loss,
     PathStep,
+    Precision,
     Staleness,
     StalePoint,
 )
@@ -110,6 +111,8 @@ class _Reader:
             value.choice("cause", Cause),
             self._stack(value),
             value.optional_text("slot"),
+            # Reports of earlier versions do not say.
+            choice(value.optional_text("precision") or "exact", "precision", Precision),
         )
 
     def _stack(self, value: JsonObject) -> Stack:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from leakline.model.finding import Confidence, Finding, Kind, Loss, Staleness
 from leakline.model.report import LensState, Report
 from leakline.model.stack import Stack
+from leakline.reports.evidence import loss_title
 from leakline.reports.frames import StackPrinter
 from leakline.reports.places import first_own_frame, relative_path
 from leakline.reports.printable import printable
@@ -67,7 +68,7 @@ class _FindingPrinter:
     def lines(self, number: int, finding: Finding) -> Iterator[str]:
         yield self._header(number, finding)
         if finding.loss and finding.loss.stack.frames:
-            yield from self._loss(finding.loss, finding.birth)
+            yield from self._loss(finding, finding.loss)
             yield self._title("allocated here:")
         yield from self._stacks.allocation(finding.allocation, _INDENT)
         yield from self._evidence(finding)
@@ -106,16 +107,13 @@ class _FindingPrinter:
         saved = min(finding.bytes + finding.indirect_bytes, self._leaked_bytes)
         return f"  ({share(saved, self._leaked_bytes)})"
 
-    def _loss(self, loss: Loss, birth: Stack | None) -> Iterator[str]:
+    def _loss(self, finding: Finding, loss: Loss) -> Iterator[str]:
         """Where the block was lost comes first: that is the place to mend."""
-        slot = f" (`{printable(loss.slot)}`)" if loss.slot else ""
-        yield self._title(
-            f"the last reference in memory was lost here, {loss.cause.value}{slot}:"
-        )
+        yield self._title(loss_title(finding, loss))
         yield from self._stacks.allocation(loss.stack, _INDENT)
-        if birth:
+        if finding.birth:
             yield self._title("that reference was created here:")
-            yield from self._stacks.stack(birth, _INDENT)
+            yield from self._stacks.allocation(finding.birth, _INDENT)
 
     def _title(self, text: str) -> str:
         return f"   {self._style.paint(text, Role.TITLE)}"

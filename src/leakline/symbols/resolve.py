@@ -102,6 +102,13 @@ def debug_files(module: Module) -> DebugFiles:
     return find_debug_files(_read_module(module, _Sources(), 0), module.build_id)
 
 
+def module_file(module: Module) -> ElfFile | None:
+    """The file of a module; None unless its build-id proves that it is what ran."""
+    if not module.path.startswith("/") or not module.build_id:
+        return None
+    return _read_module(module, _Sources(), 0)
+
+
 def _open_sources(module: Module, recorded_ns: int) -> _Sources:
     sources = _Sources()
     if not module.path.startswith("/"):

@@ -1,0 +1,208 @@
+"""Guesses which variable held a block that no store lost.
+
+When a function returns, nothing is written, so no stamp tells that its variable held the
+last reference. Here the code itself is read: from each return address of the allocation
+stack on, the block's pointer is followed to the function that neither frees nor returns
+it. That function and its callers are certain to have been active; which path was taken
+is not known, so there is no line.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from iced_x86 import Mnemonic, OpKind, Register
+
+from leakline.dynamic.code_reader import CodeReader
+from leakline.dynamic.plain_names import plain_name
+from leakline.dynamic.stack_table import Call, StackTable
+from leakline.dynamic.stacks import StackBuilder
+from leakline.dynamic.value_flow import ARGUMENTS, Carrier, ValueFlow, follow
+from leakline.model.finding import Cause, Loss, Precision
+from leakline.model.stack import Frame, Stack
+from leakline.recording._format import Node
+from leakline.symbols.locals import Local, Place
+from leakline.symbols.machine_code import MachineCode
+from leakline.symbols.resolve import Address
+from leakline.symbols.unwind_tables import RBP
+
+# Numbers of registers in DWARF data.
+_DWARF_REGISTERS = {
+    int(Register.RAX): 0,
+    int(Register.RDX): 1,
+    int(Register.RCX): 2,
+    int(Register.RBX): 3,
+    int(Register.RSI): 4,
+    int(Register.RDI): 5,
+    int(Register.RBP): RBP,
+    int(Register.R8): 8,
+    int(Register.R9): 9,
+    int(Register.R10): 10,
+    int(Register.R11): 11,
+    int(Register.R12): 12,
+    int(Register.R13): 13,
+    int(Register.R14): 14,
+    int(Register.R15): 15,
+}
+
+# How far before a call its arguments are looked for.
+_ARGUMENT_BYTES = 96
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A function that may have dropped the block, at a depth of the stack."""
+
+    depth: int
+    site: Address
+    flow: ValueFlow
+
+
+@dataclass(slots=True)
+class Hints:
+    """Makes the losses of groups that no stamp explains."""
+
+    builder: StackBuilder
+    reader: CodeReader = field(default_factory=CodeReader)
+    _flows: dict[tuple[Address, frozenset[int]], ValueFlow | None] = field(
+        default_factory=dict
+    )
+
+    def loss(self, stack: int) -> Loss | None:
+        """What became of a block with an allocation stack, None without a guess."""
+        calls = self.builder.calls(stack)
+        held = self._find(calls)
+        if held is None:
+            return None
+        local = self._variable(held)
+        where = self._stack(stack, calls, held, local)
+        if held.flow.is_ignored and local is None:
+            return Loss(Cause.NEVER_STORED, where, None, Precision.EXACT)
+        name = local.name if local is not None else None
+        unlined = replace(where.frames[0], line=0, column=0)
+        where = replace(where, frames=(unlined, *where.frames[1:]))
+        return Loss(Cause.OUT_OF_SCOPE, where, name, Precision.PROBABLE)
+
+    def _find(self, calls: Sequence[Call]) -> _Held | None:
+        """The outermost function that can have dropped it, as far as it was returned.
+
+        One further in that may have dropped it counts if those it returns to do not.
+        """
+        inner: _Held | None = None
+        slots: frozenset[int] = frozenset()
+        for depth, call in enumerate(calls):
+            site = _return_site(call, self.builder.table)
+            flow = self._flow(site, slots) if site is not None else None
+            if site is None or flow is None:
+                return inner
+            held = _Held(depth, site, flow)
+            if flow.dropped or flow.is_ignored:
+                inner = held
+            if flow.returned:
+                slots = frozenset()
+            elif flow.stored and not flow.dropped:
+                slots = self._out_arguments(calls, depth + 1)
+                if not slots:
+                    return inner
+            else:
+                return inner or held
+        return inner
+
+    def _flow(self, site: Address, slots: frozenset[int]) -> ValueFlow | None:
+        key = (site, slots)
+        if key not in self._flows:
+            self._flows[key] = self._follow(site, slots)
+        return self._flows[key]
+
+    def _follow(self, site: Address, slots: frozenset[int]) -> ValueFlow | None:
+        module, address = site
+        opened = self.reader.open(module)
+        code = self.reader.code_at(module, address - 1)
+        if opened is None or code is None or address not in code.instructions:
+            return None
+        flow = follow(code, opened.targets, address, slots=slots)
+        if flow.returned and not self.reader.can_return_pointer(module, address - 1):
+            flow.returned = False
+            flow.dropped.append(address)
+        return flow
+
+    def _out_arguments(self, calls: Sequence[Call], depth: int) -> frozenset[int]:
+        """Places of a caller's frame whose address the call at a depth was given."""
+        site = _return_site(calls[depth], self.builder.table) if calls[depth:] else None
+        code = self.reader.code_at(site.module, site.offset - 1) if site else None
+        if site is None or code is None:
+            return frozenset()
+        return frozenset(_addresses_passed(code, site.offset))
+
+    def _variable(self, held: _Held) -> Local | None:
+        """The first variable that carried the block; parameters only if no other."""
+        module = held.site.module
+        found = [
+            local
+            for carrier in held.flow.carriers
+            for local in self.reader.locals_at(
+                module, carrier.address, _place_of(carrier)
+            )
+        ]
+        return next((one for one in found if not one.is_parameter), None) or next(
+            iter(found), None
+        )
+
+    def _stack(
+        self, number: int, calls: Sequence[Call], held: _Held, local: Local | None
+    ) -> Stack:
+        """The frames from the function that held the block outwards."""
+        frames = self.builder.frames
+        below = sum(
+            len(frames[call.address]) for call in calls[: held.depth] if call.address
+        )
+        here = frames[calls[held.depth].address]
+        below += _frame_index(here, local)
+        stack = self.builder.stack(number)
+        folded = stack.folded_at
+        return replace(
+            stack,
+            frames=stack.frames[below:],
+            folded_at=folded - below if folded is not None and folded > below else None,
+        )
+
+
+def _return_site(call: Call, table: StackTable) -> Address | None:
+    """The address that a call returned to; None where frames were left out."""
+    if not call.address or call.flags & (Node.EXACT_PC | Node.FOLDED):
+        return None
+    module, offset = table.addresses[call.address]
+    return Address(module, offset + 1)
+
+
+def _place_of(carrier: Carrier) -> Place:
+    if carrier.register is None:
+        return Place(None, carrier.cfa_offset)
+    return Place(_DWARF_REGISTERS.get(carrier.register, -1))
+
+
+def _frame_index(frames: Sequence[Frame], local: Local | None) -> int:
+    """Which of the calls inlined at an address declares a variable."""
+    if local is not None:
+        for index, frame in enumerate(frames):
+            if plain_name(frame.function) == local.function:
+                return index
+    return len(frames) - 1
+
+
+def _addresses_passed(code: MachineCode, site: int) -> set[int]:
+    """Places of the frame whose addresses are arguments of the call before a site."""
+    arguments = {int(register) for register in ARGUMENTS}
+    found: dict[int, int] = {}
+    for address in range(site - _ARGUMENT_BYTES, site):
+        one = code.instructions.get(address)
+        if one is None or one.op_count == 0 or one.op0_kind != OpKind.REGISTER:
+            continue
+        target = int(one.op0_register)
+        slot = code.slot_of(one) if one.mnemonic == Mnemonic.LEA else None
+        if slot is not None:
+            found[target] = slot
+        elif one.mnemonic == Mnemonic.MOV and int(one.op1_register) in found:
+            found[target] = found[int(one.op1_register)]
+        else:
+            found.pop(target, None)
+    return {slot for register, slot in found.items() if register in arguments}

@@ -1,0 +1,117 @@
+// Blocks that only variables held. A comment `loss(NAME): CAUSE FUNCTION VARIABLE`
+// marks the line that loses what the function NAME allocated; `-` is no variable.
+#include <stdio.h>
+
+#include "corpus.h"
+
+struct pair {
+    char* first;
+    char* second;
+};
+
+CASE char* early_return_bad(size_t size) {
+    return malloc(size);
+}
+
+CASE int parse(const char* text) {
+    char* buffer = early_return_bad(200);
+    if (buffer == NULL) {
+        return -1;
+    }
+    strcpy(buffer, text);
+    if (text[0] == '!') {
+        return 1; // loss(early_return_bad): out-of-scope parse buffer
+    }
+    free(buffer);
+    return 0;
+}
+
+CASE char* ignored_bad(void) {
+    return malloc(201);
+}
+
+CASE void warm_up(void) {
+    (void)ignored_bad(); // loss(ignored_bad): never-stored warm_up -
+}
+
+CASE char* duplicated_bad(const char* text) {
+    return strdup(text);
+}
+
+CASE char* label_of(const char* text) {
+    char* copy = duplicated_bad(text);
+    copy[0] = 'x';
+    return copy;
+}
+
+CASE size_t measure(const char* text) {
+    char* label = label_of(text);
+    size_t length = strlen(label);
+    return length; // loss(duplicated_bad): out-of-scope measure label
+}
+
+CASE char* by_argument_bad(void) {
+    return malloc(203);
+}
+
+CASE int make(char** result) {
+    *result = by_argument_bad();
+    return *result != NULL;
+}
+
+CASE int use_argument(void) {
+    char* made = NULL;
+    if (!make(&made)) {
+        return 0;
+    }
+    made[0] = 'a';
+    return made[0]; // loss(by_argument_bad): out-of-scope use_argument made
+}
+
+CASE char* in_pair_bad(void) {
+    return malloc(204);
+}
+
+CASE int use_pair(void) {
+    struct pair pair = {NULL, in_pair_bad()};
+    KEEP(&pair);
+    return pair.second != NULL; // loss(in_pair_bad): out-of-scope use_pair pair.second
+}
+
+CASE char* error_path_bad(int size) {
+    char* block = malloc((size_t)size);
+    KEEP(block);
+    if (size == 205) {
+        return NULL; // loss(error_path_bad): out-of-scope error_path_bad block
+    }
+    return block;
+}
+
+CASE void use_error_path(int size) {
+    char* mine = error_path_bad(size);
+    KEEP(mine);
+    free(mine);
+}
+
+CASE void loop_bad(int count) {
+    char* last = NULL;
+    for (int i = 0; i < count; i++) {
+        last = malloc(206);
+        KEEP(last);
+    }
+    KEEP(last);
+} // loss(loop_bad): out-of-scope loop_bad last
+
+int main(void) {
+    int sum = parse("!text");
+    warm_up();
+    sum += (int)measure("a label");
+    sum += use_argument();
+    sum += use_pair();
+    use_error_path(205);
+    use_error_path(100);
+    loop_bad(3);
+    scrub();
+    printf("%d\n", sum);
+    return 0;
+}
