@@ -10,8 +10,8 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
 from leakline.model.report import Report
-from leakline.reports.html.privacy import Privacy
 from leakline.reports.html.render import render
+from leakline.reports.privacy import Privacy
 
 from .page import Page
 from .samples import project_report, write_sources

@@ -7,7 +7,7 @@ import pytest
 from leakline.model.finding import Cause, Engine, Loss
 from leakline.model.report import Coverage, LensState, Report, Run
 from leakline.model.stack import Stack
-from leakline.reports.html.privacy import Privacy
+from leakline.reports.privacy import Privacy
 
 from .page import Page
 from .samples import RUN, project_report, write_sources

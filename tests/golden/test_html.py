@@ -14,8 +14,8 @@ from leakline.model.report import Report
 from leakline.model.stack import Frame, Stack
 from leakline.reports import json_
 from leakline.reports.html import sources
-from leakline.reports.html.privacy import Privacy
 from leakline.reports.html.render import render
+from leakline.reports.privacy import Privacy
 
 from .samples import FOLDER, LOST, REPORTS, RUN
 

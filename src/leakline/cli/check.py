@@ -5,25 +5,18 @@ The exit code is 0 when everything was looked at and nothing found, 23 (or
 could not be looked at.
 """
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from leakline.cli import formats, presentation
 from leakline.cli.arguments import Parser, count, exit_code
 from leakline.cli.checking.work import check
-from leakline.cli.storage import write_report_file
 from leakline.errors import CheckError
-from leakline.model.report import Report
-from leakline.reports import check_text, json_, sarif
-from leakline.reports.html import render as html_page
-from leakline.reports.html.privacy import Privacy
-from leakline.reports.style import Style, style_for
 from leakline.triage.baseline import apply_baseline, read_baseline
 from leakline.triage.suppression_files import read_suppressions
 from leakline.triage.suppressions import apply_suppressions
 
-FORMATS = ("text", "json", "sarif", "html")
 FOUND_EXIT_CODE = 23
 
 
@@ -100,13 +93,15 @@ def _add_analysis_arguments(parser: ArgumentParser) -> None:
 def _add_report_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format",
-        choices=FORMATS,
-        default="text",
-        help="how to write the report (default: text)",
+        choices=formats.FORMATS,
+        default=formats.TEXT,
+        metavar="FORMAT",
+        help=f"how to write the report: {', '.join(formats.FORMATS)} (default: text)",
     )
     parser.add_argument(
-        "--report-file", metavar="FILE", type=Path, help="where to write the report"
+        "--report-file", metavar="FILE", help="where to write the report"
     )
+    presentation.add_privacy_arguments(parser)
     parser.add_argument(
         "--suppressions",
         metavar="FILE",
@@ -128,39 +123,18 @@ def _add_report_arguments(parser: ArgumentParser) -> None:
         default=FOUND_EXIT_CODE,
         help=f"exit code when something is found ({FOUND_EXIT_CODE})",
     )
+    parser.set_defaults(gen_suppressions=None)
 
 
 def run(arguments: Namespace) -> int:
     """Checks, reports, and returns the exit code."""
+    presentation.check_format(arguments)
+    presentation.check_privacy(arguments)
     known = read_baseline(arguments.baseline) if arguments.baseline else frozenset()
     entries = [e for path in arguments.suppressions for e in read_suppressions(path)]
     report = apply_suppressions(check(arguments), entries)
     report = apply_baseline(report, known)
-    _write(_render(report, arguments), arguments.report_file)
+    presentation.show(report, arguments, fallback=sys.stdout)
     if report.findings:
         return int(arguments.error_exitcode)
     return CheckError.exit_code if report.run.not_seen else 0
-
-
-def _render(report: Report, arguments: Namespace) -> str:
-    folder = Path.cwd()
-    match arguments.format:
-        case "json":
-            return json_.render(report, folder)
-        case "sarif":
-            return sarif.render(report, folder)
-        case "html":
-            return html_page.render(report, Privacy(folder))
-        case _:
-            stream = None if arguments.report_file else sys.stdout
-            style = style_for(stream, os.environ, folder) if stream else Style(folder)
-            return check_text.render(report, style)
-
-
-def _write(text: str, path: Path | None) -> None:
-    if path:
-        write_report_file(str(path), text.encode(errors="backslashreplace"))
-        return
-    encoding = sys.stdout.encoding or "ascii"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    sys.stdout.flush()

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leakline.cli import presentation
 from leakline.cli.progress import Progress
-from leakline.dynamic.load import LEAKS, load, load_with_suppressions
+from leakline.dynamic.load import LEAKS, Loaded, load, load_with_suppressions
 from leakline.errors import RecordingError, SuppressionError
 from leakline.reports.json_reader import read_report
 from leakline.triage.comparison import compare
+from leakline.triage.joining import join
 from leakline.triage.selection import select
 from leakline.triage.suppression_files import parse_suppressions
 from leakline.triage.suppressions import apply_suppressions
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from leakline.model.finding import Kind
     from leakline.model.report import Report
@@ -35,25 +37,44 @@ def load_recording(
         RecordingError: The file is not a recording.
         SuppressionError: A suppression cannot be understood.
     """
-    kinds = presentation.shown_kinds(arguments)
-    with Progress() as progress:
-        loaded = load_with_suppressions(
-            path, show=kinds | LEAKS, pid=pid, progress=progress.update
-        )
-    own, complaints = _suppressions_of_programs(loaded.suppressions)
-    from_files = presentation.suppressions_from_files(arguments)
-    report = apply_suppressions(loaded.report, [*from_files, *own])
-    run = replace(report.run, not_seen=(*report.run.not_seen, *complaints))
-    return _chosen(replace(report, run=run), arguments)
+    return _joined([_read_recording(path, arguments, pid)], arguments)
 
 
 def load_file(path: Path, arguments: Namespace) -> Report:
     """Like `load_recording`, for a file that may also be a JSON report."""
+    return load_files([path], arguments)
+
+
+def load_files(paths: Sequence[Path], arguments: Namespace) -> Report:
+    """Like `load_file`, for several files that become one report."""
+    return _joined([_read_file(path, arguments) for path in paths], arguments)
+
+
+def _joined(loaded: list[Loaded], arguments: Namespace) -> Report:
+    """One report of these and of the files that --with names."""
+    loaded += [_read_file(Path(path), arguments) for path in arguments.joined]
+    report = join([one.report for one in loaded])
+    texts = dict.fromkeys(text for one in loaded for text in one.suppressions)
+    own, complaints = _suppressions_of_programs(tuple(texts))
+    from_files = presentation.suppressions_from_files(arguments)
+    report = apply_suppressions(report, [*from_files, *own])
+    run = replace(report.run, not_seen=(*report.run.not_seen, *complaints))
+    return _chosen(replace(report, run=run), arguments)
+
+
+def _read_file(path: Path, arguments: Namespace) -> Loaded:
     report = _read_json_report(path)
     if report is None:
-        return load_recording(path, arguments)
-    from_files = presentation.suppressions_from_files(arguments)
-    return _chosen(apply_suppressions(report, from_files), arguments)
+        return _read_recording(path, arguments, None)
+    return Loaded(report, ())
+
+
+def _read_recording(path: Path, arguments: Namespace, pid: int | None) -> Loaded:
+    kinds = presentation.shown_kinds(arguments)
+    with Progress() as progress:
+        return load_with_suppressions(
+            path, show=kinds | LEAKS, pid=pid, progress=progress.update
+        )
 
 
 def load_whole(path: Path, kinds: frozenset[Kind]) -> Report:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from leakline.model.finding import Kind
     from leakline.model.report import Report
+    from leakline.reports.privacy import Privacy
     from leakline.reports.style import Style
     from leakline.triage.suppressions import Suppression
 
@@ -43,17 +44,36 @@ def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
     parser.add_argument(
         "--report-file", metavar="FILE", help="where to write the report"
     )
+    add_privacy_arguments(parser)
+    add_selection_arguments(parser)
     parser.add_argument(
-        "--no-source",
-        action="store_true",
-        help="with --format html: embed no source text",
+        "--gen-suppressions",
+        nargs="?",
+        const="valgrind",
+        metavar="FORMAT",
+        help="print suppressions for the findings, as --gen-suppressions=lsan or "
+        "=valgrind (default)",
     )
     parser.add_argument(
-        "--strip-path",
-        metavar="PREFIX",
+        "--error-exitcode",
+        metavar="N",
+        type=exit_code,
+        help=f"exit code when leaks are found; 0: no change ({error_exit_code})",
+    )
+    parser.set_defaults(usual_exitcode=error_exit_code, baseline=None)
+    parser.set_defaults(**_defaults_from(os.environ.get(VARIABLE, "")))
+
+
+def add_selection_arguments(parser: ArgumentParser) -> None:
+    """Declares what says which findings are meant, and joins further files."""
+    parser.add_argument(
+        "--with",
+        dest="joined",
+        metavar="FILE",
         action="append",
         default=[],
-        help="with --format html: take PREFIX off all paths; may be repeated",
+        help="join FILE, a recording or JSON report, also of `leakline check`, with "
+        "what was found; may be repeated",
     )
     parser.add_argument(
         "--show",
@@ -71,22 +91,20 @@ def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
         default=[],
         help="hide what FILE names, in Valgrind's or LSan's format; may be repeated",
     )
+
+
+def add_privacy_arguments(parser: ArgumentParser) -> None:
+    """Declares what keeps confidential code out of a report, in every format."""
     parser.add_argument(
-        "--gen-suppressions",
-        nargs="?",
-        const="valgrind",
-        metavar="FORMAT",
-        help="print suppressions for the findings, as --gen-suppressions=lsan or "
-        "=valgrind (default)",
+        "--no-source", action="store_true", help="quote and embed no source text"
     )
     parser.add_argument(
-        "--error-exitcode",
-        metavar="N",
-        type=exit_code,
-        help=f"exit code when leaks are found; 0: no change ({error_exit_code})",
+        "--strip-path",
+        metavar="PREFIX",
+        action="append",
+        default=[],
+        help="take PREFIX off all paths; may be repeated",
     )
-    parser.set_defaults(usual_exitcode=error_exit_code, baseline=None)
-    parser.set_defaults(**_defaults_from(os.environ.get(VARIABLE, "")))
 
 
 def add_baseline_argument(parser: ArgumentParser) -> None:
@@ -108,13 +126,17 @@ def failure_code(arguments: Namespace) -> int:
 
 def check(arguments: Namespace) -> None:
     """Refuses mistakes in the options before any work is done."""
-    _check_format(arguments)
-    _check_page(arguments)
+    check_format(arguments)
+    check_privacy(arguments)
     if arguments.show != SHOWN_BY_DEFAULT:
         shown_kinds(arguments)
     if arguments.report_file:
         refuse_unwritable(arguments.report_file)
-    # Read once: a file may be a pipe, as with <(...) of a shell.
+    read_named_files(arguments)
+
+
+def read_named_files(arguments: Namespace) -> None:
+    """Reads suppressions and baseline, once: a file may be a pipe, as with <(...)."""
     arguments.parsed_suppressions = (
         _read_suppressions(arguments.suppressions) if arguments.suppressions else ()
     )
@@ -123,7 +145,8 @@ def check(arguments: Namespace) -> None:
     )
 
 
-def _check_format(arguments: Namespace) -> None:
+def check_format(arguments: Namespace) -> None:
+    """Refuses formats that do not exist or cannot go where they should."""
     name, generated = arguments.format, arguments.gen_suppressions
     if name not in formats.FORMATS:
         raise UsageError(
@@ -145,11 +168,8 @@ def _check_format(arguments: Namespace) -> None:
         )
 
 
-def _check_page(arguments: Namespace) -> None:
-    if arguments.format != formats.HTML and (
-        arguments.no_source or arguments.strip_path
-    ):
-        raise UsageError("--no-source and --strip-path are for --format html")
+def check_privacy(arguments: Namespace) -> None:
+    """Refuses a --strip-path that would take the root away."""
     if any(not prefix.strip("/") for prefix in arguments.strip_path):
         raise UsageError("--strip-path: name a folder, other than /")
 
@@ -181,7 +201,7 @@ def show(report: Report, arguments: Namespace, fallback: TextIO | None) -> bool:
     if arguments.report_file:
         write_report_file(arguments.report_file, content)
     else:
-        _print(content.decode(), fallback)
+        print_text(content.decode(), fallback)
     return has_leaks(report)
 
 
@@ -204,32 +224,44 @@ def _read_baseline(arguments: Namespace) -> Report:
 
 
 def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> bytes:
+    from leakline.reports.redaction import redact
+
+    folder = current_folder()
     generated = _generated_suppressions(report, arguments)
-    if arguments.format == formats.TEXT:
-        return _text(report, _style(arguments, fallback), generated)
     if arguments.format == formats.HTML:
         return _render_html(report, arguments, generated).encode()
+    redacted = redact(report, privacy(arguments, folder))
+    if arguments.format == formats.TEXT:
+        style = _style(arguments, fallback, redacted.originals)
+        return _text(redacted.report, style, generated)
     if generated is not None:
         from leakline.reports import json_
 
-        return json_.render(report, _folder(), generated).encode()
-    return formats.render(arguments.format, report, _folder())
+        return json_.render(redacted.report, folder, generated).encode()
+    return formats.render(arguments.format, redacted.report, folder)
 
 
 def _text(report: Report, style: Style, generated: str | None) -> bytes:
-    from leakline.reports import text
+    from leakline.reports import check_text, text
 
-    written = text.render(report, style) + (f"\n{generated}" if generated else "")
+    is_check = report.run.coverage is not None and not report.run.processes
+    render = check_text.render if is_check else text.render
+    written = render(report, style) + (f"\n{generated}" if generated else "")
     return written.encode(errors="backslashreplace")
 
 
 def _render_html(report: Report, arguments: Namespace, generated: str | None) -> str:
-    from leakline.reports.html.privacy import Privacy
     from leakline.reports.html.render import render
 
+    return render(report, privacy(arguments, current_folder()), generated)
+
+
+def privacy(arguments: Namespace, folder: Path) -> Privacy:
+    """What --no-source and --strip-path let the reader see."""
+    from leakline.reports.privacy import Privacy
+
     strip = tuple(arguments.strip_path)
-    privacy = Privacy(_folder(), strip, with_source=not arguments.no_source)
-    return render(report, privacy, generated)
+    return Privacy(folder, strip, with_source=not arguments.no_source)
 
 
 def _generated_suppressions(report: Report, arguments: Namespace) -> str | None:
@@ -242,15 +274,20 @@ def _generated_suppressions(report: Report, arguments: Namespace) -> str | None:
     return suppressions.valgrind(report.findings)
 
 
-def _style(arguments: Namespace, fallback: TextIO | None) -> Style:
-    from leakline.reports.style import Style, style_for
+def _style(
+    arguments: Namespace, fallback: TextIO | None, originals: dict[str, str]
+) -> Style:
+    from dataclasses import replace
 
-    if arguments.report_file:
-        return Style(folder=_folder())
-    return style_for(fallback, os.environ, _folder())
+    from leakline.reports.style import style_for
+
+    stream = None if arguments.report_file else fallback
+    environment = {} if arguments.report_file else os.environ
+    style = style_for(stream, environment, current_folder())
+    return replace(style, with_source=not arguments.no_source, originals=originals)
 
 
-def _folder() -> Path:
+def current_folder() -> Path:
     """The current folder; one that holds nothing when it was removed."""
     from pathlib import Path
 
@@ -260,7 +297,7 @@ def _folder() -> Path:
         return Path(os.devnull)
 
 
-def _print(text: str, stream: TextIO | None) -> None:
+def print_text(text: str, stream: TextIO | None) -> None:
     """Writes to a stream that may be closed, or in another encoding than the text."""
     if stream is None:
         return

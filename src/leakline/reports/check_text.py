@@ -91,7 +91,10 @@ def _step(
     place = _place(step.file, step.line, step.column, style)
     yield f"  {number:>3}. {style.paint(place, Role.PLACE)}: {printable(step.event)}"
     same = previous and (previous.file, previous.line) == (step.file, step.line)
-    pointed = pointed_line(step.file, step.line, step.column, style.folder)
+    if not style.with_source:
+        return
+    file = style.originals.get(step.file, step.file)
+    pointed = pointed_line(file, step.line, step.column, style.folder)
     if pointed is None or (same and not step.column):
         return
     text, caret = pointed

@@ -93,12 +93,17 @@ class StackPrinter:
         return f"{painted}{padding}  {style.paint(place, Role.PLACE)}"
 
     def _source(self, frame: Frame, indent: str) -> Iterator[str]:
-        for number, text in source_lines(frame.file, frame.line, self._style.folder):
+        if not self._style.with_source:
+            return
+        originals = self._style.originals
+        file = originals.get(frame.file, frame.file)
+        module = originals.get(frame.module, frame.module)
+        for number, text in source_lines(file, frame.line, self._style.folder):
             here = number == frame.line
             line = f"{indent}  {'>' if here else ' '} {number:>5} | {text}".rstrip()
             line = line[: self._style.width]
             yield line if here else self._quiet(line)
-            if here and is_newer(frame.file, frame.module, self._style.folder):
+            if here and is_newer(file, module, self._style.folder):
                 yield indent + self._quiet("          (changed since it was built)")
 
     def _quiet(self, text: str) -> str:

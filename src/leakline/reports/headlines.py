@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from leakline.model.finding import Finding
+from leakline.model.finding import Engine, Finding
 from leakline.model.stack import Frame, Stack
 from leakline.reports.calls import label
 from leakline.reports.places import first_own_frame, relative_path
@@ -33,7 +33,13 @@ def headline(finding: Finding) -> str:
     """What is wrong, how much of it, and who allocated it."""
     frame = allocating_frame(finding)
     allocated = f", allocated by {label(frame)}" if frame else ""
-    return f"{finding.kind.value}: {amount(finding)}{allocated}"
+    both = " (confirmed by both)" if is_confirmed_by_both(finding) else ""
+    return f"{finding.kind.value}{both}: {amount(finding)}{allocated}"
+
+
+def is_confirmed_by_both(finding: Finding) -> bool:
+    """Whether a run lost the blocks and the checker found the path to it."""
+    return Engine.STATIC in finding.engines and len(finding.engines) > 1
 
 
 def allocating_frame(finding: Finding) -> Frame | None:

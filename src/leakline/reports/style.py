@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TextIO
@@ -28,11 +28,15 @@ class Style:
             relative paths are looked for in it.
         colour: Terminal colours are wanted.
         width: Columns of the terminal; None when lines may be as long as they like.
+        with_source: Lines of source files are quoted.
+        originals: Where the files of shortened paths are.
     """
 
     folder: Path
     colour: bool = False
     width: int | None = None
+    with_source: bool = True
+    originals: Mapping[str, str] = field(default_factory=dict)
 
     def paint(self, text: str, role: Role) -> str:
         """The text with the role's colour, if colours are wanted."""

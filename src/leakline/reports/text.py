@@ -9,6 +9,7 @@ from leakline.model.report import LensState, Report
 from leakline.model.stack import Stack
 from leakline.reports.evidence import loss_title
 from leakline.reports.frames import StackPrinter
+from leakline.reports.headlines import is_confirmed_by_both
 from leakline.reports.places import first_own_frame, relative_path
 from leakline.reports.printable import printable
 from leakline.reports.quantities import bytes_in_words, plural, share
@@ -92,6 +93,8 @@ class _FindingPrinter:
         kind = self._style.paint(finding.kind.value, role)
         if finding.confidence is not Confidence.EXACT:
             kind += f" ({finding.confidence.value})"
+        if is_confirmed_by_both(finding):
+            kind += " (confirmed by both)"
         amount = f"{bytes_in_words(finding.bytes)} in {plural(finding.blocks, 'block')}"
         if finding.indirect_blocks:
             amount += (
@@ -123,6 +126,8 @@ class _FindingPrinter:
         for title, stack in _titled_stacks(finding):
             yield self._title(title)
             yield from self._stacks.stack(stack, _INDENT)
+        if finding.path:
+            yield self._title("the checker found this path in the source:")
         for step in finding.path:
             file = printable(relative_path(step.file, self._style.folder))
             yield f"{_INDENT}{file}:{step.line}: {printable(step.event)}"

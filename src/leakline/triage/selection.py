@@ -42,8 +42,10 @@ def parse_kinds(text: str) -> frozenset[Kind]:
 def select(report: Report, kinds: frozenset[Kind], top: int | None) -> Report:
     """Ranks the findings and hides those of other kinds and those behind the top."""
     ranked = sorted(report.findings, key=_rank)
-    wanted = [finding for finding in ranked if finding.kind in kinds]
-    unwanted = [finding for finding in ranked if finding.kind not in kinds]
+    # What only the checker finds is always wanted: --show names kinds of blocks.
+    wanted_kinds = kinds | (frozenset(Kind) - frozenset(SHOWABLE.values()))
+    wanted = [finding for finding in ranked if finding.kind in wanted_kinds]
+    unwanted = [finding for finding in ranked if finding.kind not in wanted_kinds]
     cut = len(wanted) if top is None else top
     return replace(
         report,

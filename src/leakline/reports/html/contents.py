@@ -8,10 +8,10 @@ from typing import Any
 
 from leakline.model.finding import Cause, Finding, PathStep, Staleness
 from leakline.model.report import Coverage, Process, Report, Run
-from leakline.reports.html.privacy import Privacy
 from leakline.reports.html.sources import embedded_sources
 from leakline.reports.html.tables import Tables
 from leakline.reports.json_ import totals
+from leakline.reports.privacy import Privacy
 
 
 def contents(

@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from leakline.model.report import Report
 from leakline.reports.html.contents import contents
-from leakline.reports.html.privacy import Privacy
+from leakline.reports.privacy import Privacy
 
 # In the order in which they need each other.
 _SCRIPTS = (

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from leakline.model.stack import Frame
-from leakline.reports.html.privacy import Privacy
 from leakline.reports.html.tables import Tables
 from leakline.reports.places import is_own_code
+from leakline.reports.privacy import Privacy
 from leakline.reports.source import all_lines, is_newer
 
 _MOST_LINES_OF_A_WHOLE_FILE = 3000

@@ -7,9 +7,9 @@ to open at once.
 from typing import Any
 
 from leakline.model.stack import Frame, Naming, Stack
-from leakline.reports.html.privacy import Privacy
 from leakline.reports.names import readable_name
 from leakline.reports.places import frames_worth_showing, is_own_code
+from leakline.reports.privacy import Privacy
 
 
 class Tables:

@@ -24,17 +24,28 @@ class Privacy:
 
     def path(self, path: str) -> str:
         """A path as the reader may see it."""
-        for prefix in self._prefixes():
-            if path.startswith(f"{prefix}/") and len(path) > len(prefix) + 1:
-                return printable(path[len(prefix) + 1 :])
+        stripped = self.stripped(path)
+        if stripped != path:
+            return printable(stripped)
         return printable(relative_path(path, self.folder))
 
     def text(self, text: str) -> str:
         """A command word, name or sentence, which may hold paths anywhere."""
+        return printable(self.stripped_text(text))
+
+    def stripped(self, path: str) -> str:
+        """A path without the beginning that is to be taken away."""
+        for prefix in self._prefixes():
+            if path.startswith(f"{prefix}/") and len(path) > len(prefix) + 1:
+                return path[len(prefix) + 1 :]
+        return path
+
+    def stripped_text(self, text: str) -> str:
+        """A text without such beginnings, wherever they occur in it."""
         for prefix in self._prefixes():
             text = text.replace(f"{prefix}/", "")
             text = re.sub(rf"{re.escape(prefix)}(?![\w-])", ".", text)
-        return printable(text)
+        return text
 
     def _prefixes(self) -> list[str]:
         """Longest first, so that a folder goes before the folder that holds it."""
