@@ -150,11 +150,12 @@ class Application:
                 made.size_bytes,
                 made.zeroed,
             )
+            # Where within the callee it was made is no reason to keep states apart.
             site = (
                 self._row.location,
                 self._row.result,
                 self._row.callee,
-                made.places,
+                made.family,
                 number,
             )
             value = allocate(self._ctx, self._s, site, allocation)

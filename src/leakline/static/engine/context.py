@@ -39,7 +39,7 @@ _ADDRESS = re.compile(r"inttoptr \(i\d+ (-?\d+) to ptr\)$")
 # A joined value with more parts than this is not worth following.
 _MOST_PARTS = 12
 # Small functions may be walked so far.
-_LEAST_WALKED = 5000
+_LEAST_WALKED = 30_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _STEPS_BEFORE = 3
 
 def defect_of(ctx: Context, met: Candidate, identity: str) -> Defect:
     """The defect that a confirmed candidate is."""
-    allocation = ctx.allocations.get(met.base)
+    allocation = _allocation(met)
     conditions = argument_conditions(ctx, met.state)
     return Defect(
         identity=identity,
@@ -39,6 +39,15 @@ def defect_of(ctx: Context, met: Candidate, identity: str) -> Defect:
         when=_when(ctx, met.state),
         manifest=not conditions,
     )
+
+
+def _allocation(met: Candidate) -> Allocation | None:
+    """How the object came to be on this path; None when a caller passed it."""
+    for event in reversed(_events(met.state)):
+        if event.action == "allocated" and event.subject == met.base:
+            made: Allocation = event.detail
+            return made
+    return None
 
 
 def brought_by(ctx: Context, met: Candidate) -> Brought:

@@ -12,6 +12,8 @@ from leakline.static.engine.values import GLOBAL, HEAP, STACK, SYMBOL, Value
 
 # Releasing through these is right whatever allocated the object.
 ANY_FAMILY = ""
+# Tags of symbols for memory that callers own.
+_OF_CALLERS = frozenset({"arg", "cell"})
 
 
 def allocate(
@@ -130,6 +132,8 @@ def collect(ctx: Context, s: State) -> None:
     for base in find_lost(ctx, s, roots):
         report_lost(ctx, s, base)
     _forget_unreachable(ctx, s, roots)
+    if FREED in s.objects.values():
+        _forget_freed(ctx, s)
 
 
 def _register_roots(ctx: Context, s: State) -> list[int]:
@@ -166,5 +170,39 @@ def _forget_unreachable(ctx: Context, s: State, roots: list[int]) -> None:
     kinds = ctx.terms.kinds
     seen = memory.reachable(ctx, s, roots + _outside(ctx, s))
     for base in [b for b in s.objects if kinds[b] == HEAP and b not in seen]:
-        del s.writable_objects()[base]
-        memory.remove_object(s, base)
+        _forget(s, base)
+
+
+def _forget_freed(ctx: Context, s: State) -> None:
+    """Forget freed objects that neither a register nor memory still points to.
+
+    Nobody can free or use them again, and variables that are not read any more must
+    not tell states apart. What callers gave stays: they must hear of its release.
+    """
+    freed = {
+        base
+        for base, life in s.objects.items()
+        if life == FREED and ctx.terms.keys[base][0] not in _OF_CALLERS
+    }
+    freed.difference_update(_register_roots(ctx, s))
+    freed.difference_update(s.holders.values())
+    if any(ctx.terms.kinds[base] == SYMBOL for base in freed):
+        freed -= _stored_bases(ctx, s)
+    for base in freed:
+        _forget(s, base)
+
+
+def _stored_bases(ctx: Context, s: State) -> set[int]:
+    return {
+        base
+        for cells in s.memory.values()
+        for value, _ in cells.values()
+        for base in bases_in(ctx, value)
+    }
+
+
+def _forget(s: State, base: int) -> None:
+    del s.writable_objects()[base]
+    memory.remove_object(s, base)
+    for variable in [v for v, held in s.variables.items() if held == base]:
+        del s.writable_variables()[variable]

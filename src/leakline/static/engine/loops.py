@@ -73,7 +73,7 @@ def _start_loop(ctx: Context, s: State, head: int, phis: dict[int, Value]) -> No
 def _next_round(ctx: Context, s: State, head: int) -> bool:
     loop = s.loops[-1]
     number = loop.number + 1
-    exact = _exact_rounds(ctx, s, head)
+    exact = _exact_rounds(ctx, s, loop)
     if number > exact + 1 and (_same_lives(ctx, s, loop) or number > _MOST_ROUNDS):
         return False
     if ctx.replaying and number > exact and loop.heap != (s.objects, s.holders):
@@ -97,12 +97,12 @@ def _same_lives(ctx: Context, s: State, loop: LoopRound) -> bool:
     return now == before
 
 
-def _exact_rounds(ctx: Context, s: State, head: int) -> int:
+def _exact_rounds(ctx: Context, s: State, loop: LoopRound) -> int:
     if ctx.replaying:
         return _EXACT_REPLAY
-    if not s.objects:
+    if loop.heap == (s.objects, s.holders):
         return 0
-    return _EXACT_OUTER if ctx.flow.depth[head] <= 1 else _EXACT_INNER
+    return _EXACT_OUTER if ctx.flow.depth[loop.head] <= 1 else _EXACT_INNER
 
 
 def _widen(ctx: Context, s: State, loop: LoopRound, head: int) -> None:

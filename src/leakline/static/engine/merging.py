@@ -1,6 +1,6 @@
 """Joining states that agree on what matters: the lives and holders of objects."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from leakline.static.engine import memory
@@ -8,24 +8,94 @@ from leakline.static.engine.constraints import value_range
 from leakline.static.engine.context import Context
 from leakline.static.engine.heap import collect
 from leakline.static.engine.ranges import ANY, Range, hull
-from leakline.static.engine.state import ALLOCATED, ESCAPED, Cells, State
-from leakline.static.engine.values import SYMBOL, Offset, Value
+from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, Cells, State
+from leakline.static.engine.values import HEAP, SYMBOL, Offset, Value
+
+# With more states than this, what was done to callers' objects is no longer a reason
+# to keep them apart.
+_MANY = 8
 
 
 def merge(ctx: Context, states: list[State], place: object) -> list[State]:
     """Join states with equal properties; at most the allowed number remains."""
+    freed = _freed_symbols(ctx, states)
+    merged = _group(ctx, states, place, lambda s: properties(ctx, s, freed))
+    if len(merged) > _MANY and freed:
+        merged = _join_releases(ctx, merged, place)
+    if len(merged) > _MANY:
+        merged = _join_structures(ctx, merged, place)
+    if len(merged) > ctx.options.most_states:
+        merged = _overflow(ctx, merged, place)
+    return merged
+
+
+def _group(
+    ctx: Context, states: list[State], place: object, key_of: Callable[[State], Any]
+) -> list[State]:
     kept: dict[Any, State] = {}
     for state in states:
-        key = properties(ctx, state)
+        key = key_of(state)
         other = kept.get(key)
         if other is None:
             kept[key] = state
         else:
             join(ctx, other, state, place)
-    merged = list(kept.values())
-    if len(merged) > ctx.options.most_states:
-        merged = _overflow(ctx, merged, place)
-    return merged
+    return list(kept.values())
+
+
+def _join_releases(ctx: Context, states: list[State], place: object) -> list[State]:
+    """Join states that differ in which objects of callers they freed.
+
+    Whether those were freed is then unknown, as after a loop over their elements.
+    """
+    groups: dict[Any, list[State]] = {}
+    for state in states:
+        groups.setdefault(_own_properties(ctx, state), []).append(state)
+    for group in groups.values():
+        _agree_on_releases(ctx, group)
+        for state in group[1:]:
+            join(ctx, group[0], state, place)
+    return [group[0] for group in groups.values()]
+
+
+def _agree_on_releases(ctx: Context, states: list[State]) -> None:
+    for base in _freed_symbols(ctx, states):
+        if any(state.objects.get(base) != FREED for state in states):
+            for state in states:
+                state.writable_objects()[base] = ESCAPED
+
+
+def _join_structures(ctx: Context, states: list[State], place: object) -> list[State]:
+    """Join states whose data structures begin alike, whatever these consist of.
+
+    Objects that only memory further away points to are then no longer followed.
+    """
+    for state in states:
+        direct = _directly_held(ctx, state)
+        for base, life in list(state.objects.items()):
+            if life == ALLOCATED and base not in direct:
+                state.writable_objects()[base] = ESCAPED
+    return _group(ctx, states, place, lambda s: properties(ctx, s, frozenset()))
+
+
+def _directly_held(ctx: Context, s: State) -> set[int]:
+    """Objects that registers, variables, arguments and globals themselves point to."""
+    found = {value[0] for value in s.env.values() if not isinstance(value, int)}
+    found.update(s.variables.values())
+    found.update(
+        target
+        for (base, offset), target in s.holders.items()
+        if isinstance(offset, int) and _is_near(ctx, base)
+    )
+    return found
+
+
+def _is_near(ctx: Context, base: int) -> bool:
+    """Whether an object is a variable, or what an argument points to."""
+    kind = ctx.terms.kinds[base]
+    if kind == SYMBOL:
+        return bool(ctx.terms.keys[base][0] == "arg")
+    return kind != HEAP
 
 
 def _overflow(ctx: Context, states: list[State], place: object) -> list[State]:
@@ -42,8 +112,37 @@ def _overflow(ctx: Context, states: list[State], place: object) -> list[State]:
     return [*kept, rest[0]]
 
 
-def properties(ctx: Context, s: State) -> Any:  # noqa: ANN401  # any hashable key
-    """What states must agree on to be joined."""
+def _freed_symbols(ctx: Context, states: list[State]) -> frozenset[int]:
+    """Pointers of callers that some of the states have freed."""
+    kinds = ctx.terms.kinds
+    return frozenset(
+        base
+        for state in states
+        for base, life in state.objects.items()
+        if life == FREED and kinds[base] == SYMBOL
+    )
+
+
+def properties(ctx: Context, s: State, freed: frozenset[int]) -> Any:  # noqa: ANN401  # any hashable key
+    """What states must agree on to be joined.
+
+    A pointer that some of them have freed counts as freed where it is null, because
+    freeing null does nothing: both ways through `if (p) free(p);` are one behaviour.
+    """
+    nulls = [(base, FREED) for base in freed if is_null_base(s, base)]
+    kinds = ctx.terms.kinds
+    keys = ctx.terms.keys
+    lives = frozenset(
+        item
+        for item in (*s.objects.items(), *nulls)
+        if kinds[item[0]] == SYMBOL
+        and (item[1] != ESCAPED or keys[item[0]][0] == "arg")
+    )
+    return lives, _own_properties(ctx, s)
+
+
+def _own_properties(ctx: Context, s: State) -> Any:  # noqa: ANN401  # any hashable key
+    """What states must agree on that concerns the function's own objects."""
     rounds = tuple((loop.head, loop.number) for loop in s.loops)
     results = tuple(
         (register, s.env[register])
@@ -53,13 +152,13 @@ def properties(ctx: Context, s: State) -> Any:  # noqa: ANN401  # any hashable k
     if not s.objects:
         return rounds, results
     kinds = ctx.terms.kinds
-    keys = ctx.terms.keys
     lives = frozenset(
         item
         for item in s.objects.items()
-        if item[1] != ESCAPED
-        or (kinds[item[0]] == SYMBOL and keys[item[0]][0] == "arg")
+        if item[1] != ESCAPED and kinds[item[0]] != SYMBOL
     )
+    if not lives:
+        return rounds, results
     return rounds, results, lives, _holders(s)
 
 

@@ -2,6 +2,7 @@
 
 import heapq
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from leakline.static.engine.blocks import Exit, walk_block
 from leakline.static.engine.context import Context
@@ -13,6 +14,10 @@ from leakline.static.engine.values import STACK
 from leakline.static.instructions import Op
 
 ENTRY_BLOCK = 0
+
+# The position of each loop being walked with its round, outermost first, and then the
+# position of the block.
+Turn: TypeAlias = tuple[int, ...]
 
 _SHORT_BLOCK = 12
 _MOST_AT_RETURN = 40
@@ -33,11 +38,12 @@ class Walk:
 def walk(ctx: Context) -> Walk:
     """Walk the function until nothing new is left."""
     exits: list[Exit] = []
-    pending: dict[int, list[State]] = {ENTRY_BLOCK: [initial_state(ctx)]}
-    queue = [(ctx.flow.order[ENTRY_BLOCK], ENTRY_BLOCK)]
+    pending: dict[Turn, list[State]] = {}
+    queue: list[tuple[Turn, int]] = []
+    _await(ctx, pending, queue, ENTRY_BLOCK, initial_state(ctx))
     while queue:
-        _, block = heapq.heappop(queue)
-        states = pending.pop(block, [])
+        turn, block = heapq.heappop(queue)
+        states = pending.pop(turn)
         collect_all(ctx, states)
         if len(states) > _returning(ctx, block):
             states = merge(ctx, states, block)
@@ -52,11 +58,33 @@ def walk(ctx: Context) -> Walk:
                 exits.append(left)
             for target, after in outcome.edges:
                 if enter(ctx, after, block, target):
-                    if target not in pending:
-                        pending[target] = []
-                        heapq.heappush(queue, (ctx.flow.order[target], target))
-                    pending[target].append(after)
+                    _await(ctx, pending, queue, target, after)
     return Walk(exits, complete=True)
+
+
+def _await(
+    ctx: Context,
+    pending: dict[Turn, list[State]],
+    queue: list[tuple[Turn, int]],
+    block: int,
+    state: State,
+) -> None:
+    turn = _turn(ctx, state, block)
+    if turn not in pending:
+        pending[turn] = []
+        heapq.heappush(queue, (turn, block))
+    pending[turn].append(state)
+
+
+def _turn(ctx: Context, s: State, block: int) -> Turn:
+    """When a block's turn comes.
+
+    One round of a loop is walked to its end before the next one begins, and the last
+    one before what follows the loop, so that states meet wherever they can.
+    """
+    order = ctx.flow.order
+    rounds = (part for loop in s.loops for part in (order[loop.head], loop.number))
+    return (*rounds, order[block])
 
 
 def _returning(ctx: Context, block: int) -> int:
