@@ -15,7 +15,7 @@ from leakline.errors import ProgramError
 from leakline.patching.module import PlanError, make_plan
 from leakline.patching.placement import JUMP_LENGTH, PAGE, Space, window
 from leakline.patching.plan import Patch, Plan
-from leakline.patching.plan_file import HEADER, MAPPING, PATCH, serialise
+from leakline.patching.plan_file import HEADER, MAPPING, RUN, serialise, text_sum
 from leakline.patching.plans import modules_of, plan_folder, prepare
 from leakline.symbols.unwind_tables import RBP, RSP, read_functions
 
@@ -66,21 +66,19 @@ def test_rules_agree_with_another_reader() -> None:
 def test_every_patch_leads_to_its_trampoline() -> None:
     """Applies a plan to a copy of the code, as the runtime does, and follows it."""
     plan = plan_of(ZLIB)
-    with ZLIB.open("rb") as file:
-        text = ELFFile(file).get_section_by_name(".text")
-        assert text is not None
-        code, base = bytearray(text.data()), text["sh_addr"]
-    assert plan.patches == sorted(plan.patches, key=lambda p: -p.address)
+    code, base = bytearray(plan.original), plan.base
     for patch in plan.patches:
         start = patch.address - base
-        assert len(patch.replacement) <= len(patch.original)
-        code[start : start + len(patch.replacement)] = patch.replacement
+        end = start + len(patch.replacement)
+        assert code[start:end] == patch.original
+        code[start:end] = patch.replacement
         target = target_of(code, base, patch)
         starts = {patch.page + offset for offset, _ in plan.pages[patch.page].pieces}
         assert target in starts
     for patch in plan.patches:
         target = target_of(code, base, patch)
         assert target & -PAGE == patch.page
+    assert code == plan.code
 
 
 @pytest.mark.parametrize("path", [ZLIB, BASH])
@@ -95,19 +93,38 @@ def test_shared_pages_hold_the_code_of_all_they_are_mapped_for() -> None:
     plan = plan_of(ZLIB)
     content = serialise(plan)
     fields = HEADER.unpack_from(content)
-    pages, mappings, patches = fields[3], fields[4], fields[5]
-    assert pages < mappings == len(plan.pages)
-    tables = PAGE * (1 + 2 * pages)
-    assert zlib.crc32(content[PAGE:tables]) == fields[8]
-    assert zlib.adler32(content[tables:]) == fields[9]
-    size = mappings * MAPPING.size + patches * PATCH.size
-    assert len(content) == tables + size
-    for number in range(mappings):
-        address, page, _ = MAPPING.unpack_from(content, tables + number * MAPPING.size)
-        start = PAGE * (1 + page)
+    text_pages, code_pages, runs, mappings = fields[3:7]
+    assert code_pages < mappings == len(plan.pages)
+    assert zlib.crc32(content[PAGE:]) == fields[11]
+    tables = PAGE * (1 + text_pages + code_pages)
+    end = tables + runs * RUN.size + mappings * MAPPING.size
+    assert zlib.adler32(content[tables:end]) == fields[12]
+    for at in range(tables + runs * RUN.size, end, MAPPING.size):
+        address, page, _ = MAPPING.unpack_from(content, at)
+        start = PAGE * (1 + text_pages + page)
         for offset, code in plan.pages[address].pieces:
             piece = content[start + offset : start + offset + len(code)]
             assert piece == code
+
+
+def test_the_patched_text_is_kept_as_pages() -> None:
+    plan = plan_of(ZLIB)
+    content = serialise(plan)
+    fields = HEADER.unpack_from(content)
+    text_pages, code_pages, runs = fields[3:6]
+    tables = PAGE * (1 + text_pages + code_pages)
+    original = b""
+    for at in range(tables, tables + runs * RUN.size, RUN.size):
+        address, page, count = RUN.unpack_from(content, at)
+        start = PAGE * (1 + page)
+        patched = content[start : start + count * PAGE]
+        assert patched == plan.bytes_at(address, count * PAGE)
+        original += plan.original_at(address, count * PAGE)
+    assert text_sum(original) == fields[13:15]
+    words = [original[i : i + 8] for i in range(0, len(original), 8)]
+    numbers = [int.from_bytes(word, "little") for word in words]
+    prefixes = list(itertools.accumulate(numbers))
+    assert fields[13:15] == (prefixes[-1] % 2**64, sum(prefixes) % 2**64)
 
 
 def test_trampolines_never_overlap() -> None:

@@ -1,7 +1,9 @@
-"""Runs trampolines: they must do what the store does, and stamp what it overwrites.
+"""Runs trampolines: they must do what the store does, and call for what it overwrites.
 
 A small machine-code frame loads all registers and flags, runs the code under test, and
 stores all registers and flags again, so that nothing a trampoline changes stays unseen.
+In place of the runtime's hooks stands one that notes what it was called with and spoils
+what a hook may.
 """
 
 import ctypes
@@ -15,9 +17,9 @@ from iced_x86 import Code, Encoder, Instruction, MemoryOperand, Register
 
 from leakline.patching.stores import Store, find_stores
 from leakline.patching.trampolines import (
-    CLOCK_ADDRESS,
     HEAP_TAG,
-    SHADOW_DELTA,
+    HOOK_TABLE,
+    Trampoline,
     trampoline,
 )
 from leakline.symbols.unwind_tables import RSP, Function, Rule
@@ -42,8 +44,9 @@ GENERAL = [
 ARITHMETIC_FLAGS = 0x8D5
 AREA = 0x30_0000_0000_00
 AREA_BYTES = 1 << 20
-FRAME, CODE, TRAMPOLINES, STATE, DATA = (AREA + n * 0x10000 for n in range(5))
+FRAME, CODE, TRAMPOLINES, STATE, DATA, HOOK = (AREA + n * 0x10000 for n in range(6))
 HEAP = HEAP_TAG << 40
+NOTES = STATE + 0x1000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -68,12 +71,38 @@ def map_at(address: int, size: int, *, executable: bool) -> None:
 
 @pytest.fixture(scope="module")
 def memory() -> Iterator[None]:
-    shadow = HEAP + (1 << 40)
     map_at(AREA, AREA_BYTES, executable=True)
-    map_at(shadow, 1 << 20, executable=False)
+    map_at(HOOK_TABLE, 4096, executable=False)
+    poke(HOOK_TABLE, pack("<Q", HOOK) * 9)
+    write_hook()
     yield
     _libc.munmap(AREA, AREA_BYTES)
-    _libc.munmap(shadow, 1 << 20)
+    _libc.munmap(HOOK_TABLE, 4096)
+
+
+def write_hook() -> None:
+    """Write a hook that notes slot, caller, place and that it was called."""
+    hook = Assembler(HOOK)
+    for number, register in enumerate([Register.RAX, Register.RCX]):
+        slot = hook.slot((NOTES - STATE) // 8 + number)
+        hook.add(Instruction.create_mem_reg(Code.MOV_RM64_R64, slot, register))
+    hook.code += b"\x48\x8b\x04\x24"  # mov rax, [rsp]
+    slot = hook.slot((NOTES - STATE) // 8 + 2)
+    hook.add(Instruction.create_mem_reg(Code.MOV_RM64_R64, slot, Register.RAX))
+    slot = hook.slot((NOTES - STATE) // 8 + 3)
+    hook.add(Instruction.create_mem(Code.INC_RM64, slot))
+    hook.code += b"\x48\x31\xc0\x48\xff\xc8\x48\x89\xc1\xc3"  # spoils rax, rcx, flags
+    poke(HOOK, hook.code)
+
+
+def notes() -> tuple[int, int, int, int]:
+    """Return slot, caller, place of the last call, and the number of calls."""
+    slot, caller, place, calls = unpack("<4Q", peek(NOTES, 32))
+    return slot, caller, place, calls
+
+
+def made_for(store: Store) -> Trampoline:
+    return trampoline((store,), store.address, TRAMPOLINES)
 
 
 def poke(address: int, data: bytes) -> None:
@@ -179,7 +208,7 @@ def test_a_trampoline_does_what_the_store_does(following: bytes, pointer: int) -
     source = random.Random(7)  # noqa: S311 - reproducible, not secret
     for code in base_stores():
         store = store_of(code + following)
-        made = trampoline(store, TRAMPOLINES)
+        made = made_for(store)
         registers = [DATA + 0x2000 + 16 * source.randrange(64) for _ in GENERAL]
         flags = source.getrandbits(12) & ARITHMETIC_FLAGS
         content = pack("<Q", pointer) * (0x4000 // 8)
@@ -200,28 +229,64 @@ def test_a_trampoline_does_what_the_store_does(following: bytes, pointer: int) -
             assert patched[0][1] == plain[0][1], code.hex()
 
 
+@pytest.mark.parametrize("following", [DEAD, ALIVE], ids=["flags-dead", "flags-alive"])
 @pytest.mark.usefixtures("memory")
-def test_a_stamp_tells_clock_place_and_caller() -> None:
-    code = store_of(b"\x48\x89\x03\xc3")  # mov [rbx], rax
-    poke(TRAMPOLINES, trampoline(code, TRAMPOLINES).code)
-    poke(CODE, b"\x48\x89\x03\xc3")
-    block = HEAP + 0x240
-    poke(CLOCK_ADDRESS, pack("<Q", 41))
-    poke(DATA, pack("<Q", block + 5))
+def test_a_hook_learns_slot_caller_and_place(following: bytes) -> None:
+    code = b"\x48\x89\x43\x08" + following  # mov [rbx + 8], rax
+    made = made_for(store_of(code))
+    poke(TRAMPOLINES, made.code)
+    poke(CODE, code)
+    poke(NOTES, bytes(32))
+    poke(DATA, pack("<QQ", 0, HEAP + 0x245))
     run(TRAMPOLINES, [DATA] * len(GENERAL), 0)
-    first, second = unpack("<QQ", peek(block + SHADOW_DELTA, 16))
-    place = first & 0xFFFF | (second & 0xFFFF) << 16
-    assert (first >> 16, place) == (42, CODE & 0xFFFFFFFF)
-    assert FRAME < second >> 16 < FRAME + 0x1000
+    slot, caller, place, calls = notes()
+    assert (slot, calls) == (DATA + 8, 1)
+    assert FRAME < caller < FRAME + 0x1000
+    assert made.places == ((place, CODE),)
 
 
+@pytest.mark.parametrize("following", [DEAD, ALIVE], ids=["flags-dead", "flags-alive"])
 @pytest.mark.usefixtures("memory")
-def test_words_that_only_look_like_pointers_are_not_stamped() -> None:
-    code = store_of(b"\x48\x89\x03\xc3")
-    poke(TRAMPOLINES, trampoline(code, TRAMPOLINES).code)
-    poke(CODE, b"\x48\x89\x03\xc3")
-    poke(CLOCK_ADDRESS, pack("<Q", 7))
-    for value in (HEAP | 1 << 63, HEAP - 16, HEAP + (1 << 40), 0):
+def test_hooks_are_called_for_heap_pointers_only(following: bytes) -> None:
+    store = store_of(b"\x48\x89\x03" + following)
+    poke(TRAMPOLINES, made_for(store).code)
+    poke(CODE, b"\x48\x89\x03" + following)
+    poke(NOTES, bytes(32))
+    for value in (HEAP - 16, HEAP + (1 << 40), HEAP >> 8, HEAP << 8, 0):
         poke(DATA, pack("<Q", value & (1 << 64) - 1))
         run(TRAMPOLINES, [DATA] * len(GENERAL), 0)
-    assert unpack("<Q", peek(CLOCK_ADDRESS, 8)) == (7,)
+    assert notes()[3] == 0
+
+
+@pytest.mark.usefixtures("memory")
+def test_every_word_of_a_vector_is_looked_at() -> None:
+    code = b"\xc5\xfe\x7f\x03\xc3"  # vmovdqu [rbx], ymm0
+    poke(TRAMPOLINES, made_for(store_of(code)).code)
+    poke(CODE, code)
+    for word in range(4):
+        poke(NOTES, bytes(32))
+        words = [0, 0, 0, 0]
+        words[word] = HEAP + 64
+        poke(DATA, pack("<4Q", *words))
+        run(TRAMPOLINES, [DATA] * len(GENERAL), 0)
+        slot, *_, calls = notes()
+        assert slot == DATA
+        assert calls >= 1
+
+
+@pytest.mark.usefixtures("memory")
+def test_neighbours_run_in_one_trampoline() -> None:
+    """Three instructions, the middle one no store."""
+    code = bytes.fromhex("488903 48ffc0 48894308 c3")
+    function = Function(CODE, CODE + len(code), [CODE], [Rule(RSP, 8)])
+    first, second = find_stores(code, CODE, [function]).stores
+    made = trampoline((first, code[3:6], second), CODE, TRAMPOLINES)
+    poke(TRAMPOLINES, made.code)
+    poke(CODE, code)
+    poke(DATA, pack("<QQ", HEAP, HEAP))
+    poke(NOTES, bytes(32))
+    after, _ = run(TRAMPOLINES, [5, *[DATA] * 14], 0)
+    assert after[0] == 6
+    assert unpack("<QQ", peek(DATA, 16)) == (5, 6)
+    assert notes()[3] == 2
+    assert [address for _, address in made.places] == [CODE, CODE + 6]

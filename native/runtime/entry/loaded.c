@@ -25,12 +25,16 @@ static void find_build_id(const struct dl_phdr_info* info, const Elf64_Phdr* seg
 
 struct ll_patch_target ll_loaded_describe(const struct dl_phdr_info* info) {
     struct ll_patch_target target = {.bias = info->dlpi_addr};
+    size_t text_size = 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const Elf64_Phdr* segment = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + segment->p_vaddr;
         if (segment->p_type == PT_NOTE) {
             find_build_id(info, segment, &target);
-        } else if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0) {
+        } else if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0 &&
+                   segment->p_memsz > text_size) {
+            // Plans are made for the largest executable segment.
+            text_size = segment->p_memsz;
             target.text_start = start & ~(uintptr_t)(LL_PAGE_SIZE - 1);
             target.text_end = (start + segment->p_memsz + LL_PAGE_SIZE - 1) &
                               ~(uintptr_t)(LL_PAGE_SIZE - 1);

@@ -3,27 +3,19 @@
 #include "base/attributes.h"
 #include "heap/inspect.h"
 #include "os/memory.h"
+#include "patch/hooks.h"
 #include "patch/shadow.h"
 
-enum { GRANULE = 16, PLACE_BITS = 16 };
+enum { GRANULE = 16 };
 
 // What the runtime writes in place of a return address; no code lies this low.
 enum { MARK_BIRTH = 1, MARK_FREED = 2, MARK_LIMIT = 16 };
 
-struct granule_stamp {
-    uint64_t clock_and_place;
-    uint64_t caller_and_place;
-};
-
 bool ll_stamps_on;
 
-static struct granule_stamp* stamp_of(uintptr_t address) {
-    return (struct granule_stamp*)((address & ~(uintptr_t)(GRANULE - 1)) +
-                                   LL_SHADOW_DELTA);
-}
-
-static uint64_t tick(void) {
-    return __atomic_add_fetch((uint64_t*)LL_LOSS_CLOCK, 1, __ATOMIC_RELAXED);
+static struct ll_granule_stamp* stamp_of(uintptr_t address) {
+    return (struct ll_granule_stamp*)((address & ~(uintptr_t)(GRANULE - 1)) +
+                                      LL_SHADOW_DELTA);
 }
 
 static const uintptr_t shadow_start = (uintptr_t)(LL_HEAP_TAG + 1) << 40;
@@ -33,7 +25,7 @@ bool ll_stamps_start(void) {
     if (!ll_is_heap_address((uintptr_t)LL_HEAP_TAG << 40)) {
         return false;
     }
-    ll_stamps_on = ll_memory_claim(shadow_start, shadow_size);
+    ll_stamps_on = ll_hooks_start() && ll_memory_claim(shadow_start, shadow_size);
     return ll_stamps_on;
 }
 
@@ -43,9 +35,7 @@ void ll_stamps_end(void) {
 }
 
 static void stamp(uintptr_t address, uint32_t place, uint64_t mark) {
-    struct granule_stamp* target = stamp_of(address);
-    target->clock_and_place = tick() << PLACE_BITS | (place & 0xffff);
-    target->caller_and_place = mark << PLACE_BITS | place >> PLACE_BITS;
+    *stamp_of(address) = ll_stamp_pack(ll_hooks_tick(), mark, place);
 }
 
 void ll_stamp_birth(uintptr_t block) {
@@ -62,12 +52,11 @@ void ll_stamp_freed(uintptr_t block, size_t size_bytes, uint32_t site) {
     }
 }
 
-static struct ll_stamp read_stamp(struct granule_stamp raw) {
-    uint64_t caller = raw.caller_and_place >> PLACE_BITS;
-    uint32_t high = (uint32_t)(raw.caller_and_place & 0xffff) << PLACE_BITS;
+static struct ll_stamp read_stamp(struct ll_granule_stamp raw) {
+    uint64_t caller = ll_stamp_caller(raw);
     struct ll_stamp result = {
-        .clock = raw.clock_and_place >> PLACE_BITS,
-        .place = high | (uint32_t)(raw.clock_and_place & 0xffff),
+        .clock = ll_stamp_clock(raw),
+        .place = ll_stamp_place(raw),
         .cause = LL_STAMP_store,
     };
     if (caller == MARK_FREED) {
@@ -81,11 +70,10 @@ static struct ll_stamp read_stamp(struct granule_stamp raw) {
 }
 
 struct ll_stamp ll_stamp_latest(uintptr_t block, size_t size_bytes) {
-    struct granule_stamp latest = {0};
+    struct ll_granule_stamp latest = {0};
     for (uintptr_t at = block; at <= block + size_bytes; at += GRANULE) {
-        struct granule_stamp candidate = *stamp_of(at);
-        if (candidate.clock_and_place >> PLACE_BITS > latest.clock_and_place >>
-            PLACE_BITS) {
+        struct ll_granule_stamp candidate = *stamp_of(at);
+        if (ll_stamp_clock(candidate) > ll_stamp_clock(latest)) {
             latest = candidate;
         }
     }

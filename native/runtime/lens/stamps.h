@@ -24,7 +24,7 @@ void ll_stamp_freed(uintptr_t block, size_t size_bytes, uint32_t site);
 
 struct ll_stamp {
     uint64_t clock;
-    uint32_t place;          // lower half of a store's address, or a call stack's node
+    uint32_t place;          // what a store's trampoline wrote, or a call stack's node
     uint64_t return_address; // of the frame that stored; 0 if unknown or not a store
     uint32_t cause;          // LL_STAMP_*
 };

@@ -42,6 +42,6 @@ void ll_patch_lock_clock(void);
 // nothing changed, when there may be a second thread, or the system forbids it.
 bool ll_patch_undo(void);
 
-// The full address of a patched store from its lower half; 0 when no patched module
-// has a store there.
-uintptr_t ll_patch_store_at(uint32_t lower_half);
+// The store whose trampoline wrote a place into a stamp; 0 when no patched module has
+// one.
+uintptr_t ll_patch_store_at(uint32_t place);

@@ -6,31 +6,58 @@
 #include "os/memory.h"
 #include "patch/shadow.h"
 
-static const char magic[8] = {'l', 'l', 'p', 'l', 'a', 'n', '0', '2'};
+static const char magic[8] = {'l', 'l', 'p', 'l', 'a', 'n', '0', '3'};
+
+static bool is_for(const struct ll_plan_header* header, const uint8_t* build_id,
+                   uint32_t length) {
+    return memcmp(header->magic, magic, sizeof magic) == 0 &&
+           header->heap_tag == LL_HEAP_TAG && header->build_id_length == length &&
+           memcmp(header->build_id, build_id, length) == 0;
+}
+
+static bool lies_in_file(const struct ll_plan* plan) {
+    for (uint32_t i = 0; i < plan->header->run_count; i++) {
+        const struct ll_plan_run* run = &plan->runs[i];
+        if ((uint64_t)run->page + run->count > plan->header->text_page_count) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < plan->header->mapping_count; i++) {
+        if (plan->mappings[i].page >= plan->header->code_page_count) {
+            return false;
+        }
+    }
+    return true;
+}
 
 static bool is_sound(struct ll_plan* plan, const uint8_t* build_id, uint32_t length) {
     const struct ll_plan_header* header = plan->header;
-    if (memcmp(header->magic, magic, sizeof magic) != 0 ||
-        header->heap_tag != LL_HEAP_TAG || header->build_id_length != length ||
-        memcmp(header->build_id, build_id, length) != 0) {
+    if (!is_for(header, build_id, length)) {
         return false;
     }
-    size_t tables = ll_plan_page_offset(plan, header->page_count, true);
+    size_t at = ll_plan_code_offset(plan, header->code_page_count);
+    size_t runs_size = header->run_count * sizeof *plan->runs;
     size_t mappings_size = header->mapping_count * sizeof *plan->mappings;
     size_t patches_size = header->patch_count * sizeof *plan->patches;
-    if (tables + mappings_size + patches_size != plan->file.size_bytes) {
+    size_t sites_size = header->site_count * sizeof *plan->sites;
+    if (at + runs_size + mappings_size + patches_size + sites_size !=
+        plan->file.size_bytes) {
         return false;
     }
-    const char* start = (const char*)header + tables;
-    plan->mappings = (const struct ll_plan_mapping*)start;
-    plan->patches = (const struct ll_plan_patch*)(start + mappings_size);
-    return ll_plan_sum(start, mappings_size + patches_size) == header->tables_sum;
+    const char* tables = (const char*)header + at;
+    plan->runs = (const struct ll_plan_run*)tables;
+    plan->mappings = (const struct ll_plan_mapping*)(tables + runs_size);
+    plan->patches = (const struct ll_plan_patch*)(tables + runs_size + mappings_size);
+    plan->sites =
+        (const struct ll_plan_site*)((const char*)plan->patches + patches_size);
+    return ll_plan_sum(tables, runs_size + mappings_size) == header->start_sum &&
+           lies_in_file(plan);
 }
 
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,
                                   uint32_t build_id_length, struct ll_plan* plan) {
     enum ll_plan_verdict verdict =
-        ll_plan_file_open(folder, build_id, build_id_length, ".plan", &plan->file);
+        ll_plan_file_open(folder, build_id, build_id_length, ".plan3", &plan->file);
     if (verdict != LL_PLAN_OK) {
         return verdict;
     }
@@ -51,10 +78,11 @@ void ll_plan_close_file(struct ll_plan* plan) {
     ll_plan_file_close_descriptor(&plan->file);
 }
 
-size_t ll_plan_page_offset(const struct ll_plan* plan, uint32_t page, bool locked) {
-    size_t number = 1 + (size_t)page;
-    if (locked) {
-        number += plan->header->page_count;
-    }
-    return number * LL_PAGE_SIZE;
+size_t ll_plan_text_offset(uint32_t page) {
+    return (1 + (size_t)page) * LL_PAGE_SIZE;
+}
+
+size_t ll_plan_code_offset(const struct ll_plan* plan, uint32_t page) {
+    return ll_plan_text_offset(plan->header->text_page_count) +
+           (size_t)page * LL_PAGE_SIZE;
 }

@@ -6,45 +6,71 @@
 
 #include "patch/plan_file.h"
 
+enum { LL_PATCH_LENGTH_MAX = 5 };
+
+struct ll_text_sum {
+    uint64_t words;    // sum of the 8-byte words
+    uint64_t prefixes; // sum of the sums after each word
+};
+
 struct ll_plan_header {
     uint8_t magic[8];
     uint32_t heap_tag;
     uint32_t build_id_length;
-    uint32_t page_count;
+    uint32_t text_page_count;
+    uint32_t code_page_count;
+    uint32_t run_count;
     uint32_t mapping_count;
     uint32_t patch_count;
+    uint32_t site_count;
     uint32_t stores;
     uint32_t left_out;
-    uint32_t code_crc;
-    uint32_t tables_sum;
+    uint32_t content_crc;
+    uint32_t start_sum;
+    struct ll_text_sum text_sum;
     uint8_t build_id[LL_BUILD_ID_MAX];
 };
 
+// Neighbouring pages of text.
+struct ll_plan_run {
+    uint64_t address;
+    uint32_t page; // number of the first text page
+    uint32_t count;
+};
+
+// A page of trampolines.
 struct ll_plan_mapping {
     int64_t address;
-    uint32_t page;
+    uint32_t page; // number of the code page
     uint32_t reserved;
 };
 
-struct __attribute__((packed)) ll_plan_patch {
-    uint64_t address;
-    uint32_t mapping;
-    uint8_t length;
-    uint8_t checked;
-    uint8_t original[16];
-    uint8_t replacement[16];
-    uint8_t jump_at;  // prefixes of the replacement before its jump
+// An instruction that became a jump.
+struct ll_plan_patch {
+    uint32_t address;
+    uint32_t mapping; // where the jump leads
+    uint8_t length;   // bytes that changed
+    uint8_t jump_at;  // prefixes before the jump
     uint8_t is_store; // 0: a neighbour that only makes room
+    uint8_t original[LL_PATCH_LENGTH_MAX];
+};
+
+// What the place in a stamp stands for.
+struct ll_plan_site {
+    uint32_t place; // lower half of the link-time address
+    uint32_t store;
 };
 
 struct ll_plan {
     struct ll_plan_file file;
     const struct ll_plan_header* header; // start of the mapped file
+    const struct ll_plan_run* runs;
     const struct ll_plan_mapping* mappings;
     const struct ll_plan_patch* patches;
+    const struct ll_plan_site* sites;
 };
 
-// Opens `folder`/<build-id in hex>.plan. On anything but OK nothing stays open.
+// Opens `folder`/<build-id in hex>.plan3. On anything but OK nothing stays open.
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,
                                   uint32_t build_id_length, struct ll_plan* plan);
 
@@ -53,5 +79,6 @@ void ll_plan_close(struct ll_plan* plan);
 // Closes the file alone; what is mapped stays.
 void ll_plan_close_file(struct ll_plan* plan);
 
-// Offset in the file of a code page, plain or locked.
-size_t ll_plan_page_offset(const struct ll_plan* plan, uint32_t page, bool locked);
+// Offsets in the file of a page of patched text and of a page of trampolines.
+size_t ll_plan_text_offset(uint32_t page);
+size_t ll_plan_code_offset(const struct ll_plan* plan, uint32_t page);

@@ -1,10 +1,6 @@
 """Moves instructions that are no stores out of the way of a jump."""
 
-from struct import pack
-
 from iced_x86 import Code, Decoder, FlowControl, Instruction
-
-from leakline.patching.trampolines import Trampoline
 
 
 def evictable(code: bytes, base: int, address: int, limit: int) -> bytes | None:
@@ -32,9 +28,3 @@ def _runs_anywhere(instruction: Instruction) -> bool:
         and instruction.flow_control == FlowControl.NEXT
         and not instruction.is_ip_rel_memory_operand
     )
-
-
-def moved_code(instruction: bytes, address: int, place: int) -> Trampoline:
-    """Return an instruction for another place, with the jump back behind it."""
-    distance = address - place - 5
-    return Trampoline(instruction + b"\xe9" + pack("<i", distance), ())

@@ -3,12 +3,20 @@
 import zlib
 from pathlib import Path
 
-from leakline.patching.placement import Space
-from leakline.patching.plan import Plan, Planner
+from leakline.patching.placement import PAGE, Space
+from leakline.patching.plan import Plan
+from leakline.patching.planner import Planner
 from leakline.patching.stores import find_stores
-from leakline.symbols.elf import SEGMENT_LOAD, ElfError, ElfFile, read_elf
+from leakline.symbols.elf import (
+    SEGMENT_LOAD,
+    ElfError,
+    ElfFile,
+    open_regular,
+    read_elf,
+)
 from leakline.symbols.unwind_tables import read_functions
 
+_EXECUTABLE = 1  # p_flags
 _FIXED_ADDRESS = 2  # e_type of a program that is not position-independent
 _LOWEST_FIXED = 0x10000  # below, the kernel maps nothing
 _LOWEST_MOVABLE = -(1 << 40)
@@ -30,16 +38,36 @@ def make_plan(path: Path) -> Plan:
             raise PlanError("it has no build-id")
         table = elf.section(".eh_frame")
         functions = list(read_functions(table, _address(elf, ".eh_frame")))
-        code = elf.section(".text")
-        base = _address(elf, ".text")
+        base, code = _read_code(elf)
     except ElfError as error:
         raise PlanError(str(error)) from None
     except (IndexError, KeyError, ValueError):
         raise PlanError("its unwind tables cannot be read") from None
     census = find_stores(code, base, functions)
     stores = sorted(census.stores, key=lambda store: store.address)
-    planner = Planner(code, base, _space(elf), census.left_out)
-    return planner.plan(stores, elf.build_id)
+    plan = Plan(elf.build_id, base, code, bytearray(code), left_out=census.left_out)
+    plan.stores = len(stores) + sum(census.left_out.values())
+    Planner(plan, _space(elf)).place_all(stores)
+    return plan
+
+
+def _read_code(elf: ElfFile) -> tuple[int, bytes]:
+    """Return address and content of the pages that hold a module's code.
+
+    The runtime picks the largest executable segment likewise.
+    """
+    segments = [
+        s for s in elf.segments if s.kind == SEGMENT_LOAD and s.flags & _EXECUTABLE
+    ]
+    if not segments:
+        raise PlanError("it has no code")
+    segment = max(segments, key=lambda s: s.memory_size)
+    lead = segment.address % PAGE
+    pages = -(-(lead + segment.memory_size) // PAGE)
+    with open_regular(elf.path) as file:
+        file.seek(segment.offset - lead)
+        content = file.read(pages * PAGE)
+    return segment.address - lead, content.ljust(pages * PAGE, b"\0")
 
 
 def _address(elf: ElfFile, name: str) -> int:

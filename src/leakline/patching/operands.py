@@ -45,7 +45,7 @@ _FIRST_EXTENDED = 8
 _SIB_FOLLOWS = 4
 _NO_BASE = 5
 
-_SEGMENTS = {Register.FS: b"\x64", Register.GS: b"\x65"}
+_SEGMENTS = {Register.FS: b"\x64"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Operand:
         scale: 0..3, the index is shifted left by it.
         displacement: Signed; for `absolute` the address itself.
         relative: The operand is relative to the instruction pointer.
-        segment: The prefix byte of fs or gs, or nothing.
+        segment: The prefix byte of fs, or nothing.
     """
 
     base: int | None
@@ -75,6 +75,8 @@ class Operand:
 
 def operand_of(instruction: Instruction) -> Operand | None:
     """Return the memory operand of a decoded store, or None for unusual ones."""
+    if instruction.segment_prefix == Register.GS:
+        return None
     segment = _SEGMENTS.get(instruction.segment_prefix, b"")
     if instruction.is_ip_rel_memory_operand:
         if instruction.memory_base != Register.RIP:

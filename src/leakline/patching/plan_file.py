@@ -1,11 +1,13 @@
 """Writes plans in the form the runtime maps (native/format/plan.md).
 
-Trampolines lie in thousands of sparse pages. Pages whose code does not overlap share one
-page of the file, which is then mapped at several addresses.
+The patched text is kept as whole pages, to be mapped over the module's own. Trampolines
+lie in many sparse pages. Pages whose code does not overlap share one page of the file,
+which is then mapped at several addresses.
 """
 
 import zlib
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from struct import Struct
 
@@ -13,13 +15,18 @@ from leakline.patching.placement import PAGE
 from leakline.patching.plan import Page, Plan
 from leakline.patching.trampolines import HEAP_TAG
 
-MAGIC = b"llplan02"
-HEADER = Struct("<8sIIIIIIIII32s20x")
+MAGIC = b"llplan03"
+# Plans of other versions lie beside ours undisturbed.
+SUFFIX = ".plan3"
+HEADER = Struct("<8s12I2Q32s")
+RUN = Struct("<QII")
 MAPPING = Struct("<qII")
-PATCH = Struct("<QIBB16s16sBB")
-_LOCK_PREFIX = 0xF0
+PATCH = Struct("<IIBBB5s")
+SITE = Struct("<II")
 # Sharing looks at this many pages that still have room; more finds little more.
 _OPEN_PAGES = 48
+# Unpatched pages between patched ones are worth less than another mapping.
+_GAP_PAGES = 16
 
 
 @dataclass(slots=True)
@@ -28,50 +35,86 @@ class _Shared:
 
     code: bytearray = field(default_factory=lambda: bytearray(b"\xcc" * PAGE))
     taken: int = 0
-    locks: list[int] = field(default_factory=list)
 
     def add(self, page: Page) -> None:
         """Merge a page whose code does not overlap ours."""
         for offset, code in page.pieces:
             self.code[offset : offset + len(code)] = code
         self.taken |= page.taken
-        self.locks += page.locks
 
 
 def serialise(plan: Plan) -> bytes:
-    """Return the bytes of the plan file; code begins at its second page."""
+    """Return the bytes of the plan file."""
     shared, mappings = _share(plan)
     index = {address: number for number, (address, _) in enumerate(mappings)}
-    tables = b"".join(MAPPING.pack(address, page, 0) for address, page in mappings)
-    tables += b"".join(
+    runs = _runs(plan)
+    starts: list[bytes] = []
+    images: list[bytes] = []
+    originals: list[bytes] = []
+    for first, count in runs:
+        starts.append(
+            RUN.pack(first, sum(len(image) for image in images) // PAGE, count)
+        )
+        images.append(plan.bytes_at(first, count * PAGE))
+        originals.append(plan.original_at(first, count * PAGE))
+    start_tables = b"".join(starts)
+    start_tables += b"".join(MAPPING.pack(place, page, 0) for place, page in mappings)
+    patches = b"".join(
         PATCH.pack(
             patch.address,
             index[patch.page],
             len(patch.replacement),
-            len(patch.original),
-            patch.original,
-            patch.replacement,
             patch.jump_at,
             patch.is_store,
+            patch.original,
         )
         for patch in plan.patches
     )
-    code = b"".join(bytes(page.code) for page in shared)
-    code += b"".join(_locked(page) for page in shared)
+    sites = sorted((place % (1 << 32), store) for place, store in plan.places)
+    content = b"".join(images) + b"".join(bytes(page.code) for page in shared)
+    content += start_tables + patches + b"".join(SITE.pack(*site) for site in sites)
     header = HEADER.pack(
         MAGIC,
         HEAP_TAG,
         len(plan.build_id),
+        sum(count for _, count in runs),
         len(shared),
+        len(runs),
         len(mappings),
         len(plan.patches),
+        len(sites),
         plan.stores,
         sum(plan.left_out.values()),
-        zlib.crc32(code),
-        zlib.adler32(tables),
+        zlib.crc32(content),
+        zlib.adler32(start_tables),
+        *text_sum(b"".join(originals)),
         plan.build_id,
     )
-    return header.ljust(PAGE, b"\0") + code + tables
+    return header.ljust(PAGE, b"\0") + content
+
+
+def text_sum(content: bytes) -> tuple[int, int]:
+    """Return the sum of all 8-byte words, and that of the sums after each word."""
+    words = memoryview(content).cast("Q")
+    return sum(words) & _WORD_MASK, sum(accumulate(words)) & _WORD_MASK
+
+
+_WORD_MASK = (1 << 64) - 1
+
+
+def _runs(plan: Plan) -> list[tuple[int, int]]:
+    """Return address and count of neighbouring pages with patches."""
+    touched = set()
+    for patch in plan.patches:
+        touched.add(patch.address & -PAGE)
+        touched.add((patch.address + len(patch.replacement) - 1) & -PAGE)
+    runs: list[tuple[int, int]] = []
+    for page in sorted(touched):
+        if runs and page - runs[-1][0] <= (runs[-1][1] + _GAP_PAGES) * PAGE:
+            runs[-1] = (runs[-1][0], (page - runs[-1][0]) // PAGE + 1)
+        else:
+            runs.append((page, 1))
+    return runs
 
 
 def is_sound(path: Path, build_id: bytes) -> bool:
@@ -83,15 +126,16 @@ def is_sound(path: Path, build_id: bytes) -> bool:
     content = path.read_bytes()
     if len(content) < PAGE:
         return False
-    magic, tag, length, pages, mappings, patches, *_, code_sum, tables_sum, identity = (
-        HEADER.unpack_from(content)
-    )
-    tables = PAGE * (1 + 2 * pages)
+    fields = HEADER.unpack_from(content)
+    magic, tag, length = fields[:3]
+    text_pages, code_pages, runs, mappings, patches, sites = fields[3:9]
+    size = PAGE * (1 + text_pages + code_pages)
+    size += runs * RUN.size + mappings * MAPPING.size
+    size += patches * PATCH.size + sites * SITE.size
     return (
-        (magic, tag, identity[:length]) == (MAGIC, HEAP_TAG, build_id)
-        and len(content) == tables + mappings * MAPPING.size + patches * PATCH.size
-        and zlib.crc32(content[PAGE:tables]) == code_sum
-        and zlib.adler32(content[tables:]) == tables_sum
+        (magic, tag, fields[-1][:length]) == (MAGIC, HEAP_TAG, build_id)
+        and len(content) == size
+        and zlib.crc32(memoryview(content)[PAGE:]) == fields[11]
     )
 
 
@@ -110,10 +154,3 @@ def _share(plan: Plan) -> tuple[list[_Shared], list[tuple[int, int]]]:
         shared[number].add(page)
         mappings.append((address, number))
     return shared, mappings
-
-
-def _locked(page: _Shared) -> bytes:
-    code = bytearray(page.code)
-    for offset in page.locks:
-        code[offset] = _LOCK_PREFIX
-    return bytes(code)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from leakline.errors import ProgramError
 from leakline.patching.module import PlanError, make_plan
-from leakline.patching.plan_file import is_sound, serialise
+from leakline.patching.plan_file import SUFFIX, is_sound, serialise
 from leakline.symbols.elf import ElfError, read_elf
 
 Progress = Callable[[str, int, int], None]
@@ -101,7 +101,7 @@ def modules_of(program: Path) -> list[Path]:
 def _has_plan(folder: Path, module: Path) -> bool:
     try:
         build_id = read_elf(module).build_id
-        path = folder / f"{build_id.hex()}.plan"
+        path = folder / f"{build_id.hex()}{SUFFIX}"
         return bool(build_id) and _is_ours(path) and is_sound(path, build_id)
     except (ElfError, OSError):
         return False
@@ -123,5 +123,5 @@ def _make(folder: Path, module: Path) -> str:
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="new-")
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
-    Path(temporary).rename(folder / f"{plan.build_id.hex()}.plan")
+    Path(temporary).rename(folder / f"{plan.build_id.hex()}{SUFFIX}")
     return ""

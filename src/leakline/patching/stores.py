@@ -103,13 +103,14 @@ def _find_in(code: bytes, function: Function, census: Census) -> None:
             census.stores.append(_string_store(code, function, instruction))
 
 
-_STRING_TARGETS = {OpKind.MEMORY_ESDI, OpKind.MEMORY_ESEDI, OpKind.MEMORY_ESRDI}
+_STRING_TARGETS = {OpKind.MEMORY_ESRDI}
 
 
 def _is_string_store(instruction: Instruction) -> bool:
     return instruction.is_string_instruction and (
         MemorySizeExt.size(instruction.memory_size) >= _POINTER_BYTES
         or instruction.has_rep_prefix
+        or instruction.has_repne_prefix
     )
 
 
@@ -125,7 +126,7 @@ def _string_store(code: bytes, function: Function, instruction: Instruction) -> 
         caller=function.rule_at(address),
         limit=function.end,
         unit_bytes=_memory_bytes(instruction.memory_size),
-        repeats=instruction.has_rep_prefix,
+        repeats=instruction.has_rep_prefix or instruction.has_repne_prefix,
     )
 
 
@@ -152,6 +153,10 @@ def _memory_bytes(memory_size: int) -> int:
     return MemorySizeExt.size(memory_size)  # type: ignore[arg-type]  # it is an int
 
 
+# By bytes written; an 80-bit number is taken for its first word.
+_WORDS = {8: 1, 10: 1, 16: 2, 32: 4, 64: 8}
+
+
 def _consider(
     code: bytes,
     function: Function,
@@ -160,9 +165,10 @@ def _consider(
     census: Census,
 ) -> None:
     operand = operand_of(instruction)
+    words = _WORDS.get(size, 0)
     if operand is None:
         census.left_out["unusual operand"] += 1
-    elif size not in (8, 16, 32, 64):
+    elif words == 0:
         census.left_out["unusual size"] += 1
     elif instruction.op_mask != Register.NONE:
         census.left_out["masked vector"] += 1
@@ -176,7 +182,7 @@ def _consider(
                 address,
                 code[start : start + instruction.len],
                 operand,
-                size // _POINTER_BYTES,
+                words,
                 _flags_are_dead(code, function, instruction),
                 function.rule_at(address),
                 function.end,

@@ -1,0 +1,47 @@
+// What trampolines call when a store is about to overwrite something that looks like a
+// heap pointer (format/plan.md). The hooks decide whether it is one, and stamp.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// One stamp, in the shadow of a granule: clock (48 bits), return address of the frame
+// that stored or a mark (48), place (32). Hooks write it by three plain stores, each
+// over the unused upper bytes of the one before.
+struct ll_granule_stamp {
+    uint64_t words[2];
+};
+
+static inline struct ll_granule_stamp ll_stamp_pack(uint64_t clock, uint64_t caller,
+                                                    uint32_t place) {
+    return (struct ll_granule_stamp){
+        {clock | caller << 48, (caller & 0xffffffffffff) >> 16 | (uint64_t)place << 32},
+    };
+}
+
+static inline uint64_t ll_stamp_clock(struct ll_granule_stamp stamp) {
+    return stamp.words[0] & 0xffffffffffff;
+}
+
+static inline uint64_t ll_stamp_caller(struct ll_granule_stamp stamp) {
+    return stamp.words[0] >> 48 | (stamp.words[1] & 0xffffffff) << 16;
+}
+
+static inline uint32_t ll_stamp_place(struct ll_granule_stamp stamp) {
+    return (uint32_t)(stamp.words[1] >> 32);
+}
+
+// The next time of the clock that orders losses.
+uint64_t ll_hooks_tick(void);
+
+// Maps the table that trampolines call through. Idempotent; false when its address is
+// taken.
+bool ll_hooks_start(void);
+
+// From now on the clock is incremented by locked instructions. To be called before the
+// process has a second thread.
+void ll_hooks_lock_clock(void);
+
+// Stamps whatever the words of a range refer to.
+void ll_hooks_stamp_range(uintptr_t start, size_t size_bytes, uint64_t caller,
+                          uint32_t place);

@@ -1,0 +1,126 @@
+// The patched text is mapped from the plan over the module's own: nothing is copied,
+// processes share it, and it is never writable. Only where trampolines found no room
+// are single instructions written back, in private copies of their pages.
+#include <string.h>
+#include <sys/mman.h>
+
+#include "os/memory.h"
+#include "os/syscall.h"
+#include "patch/module.h"
+
+enum { JUMP_LENGTH = 5 };
+
+static bool lies_in_text(const struct ll_patched* module, uintptr_t address,
+                         size_t size) {
+    uintptr_t offset = address - module->text_start;
+    return offset <= module->text_size && size <= module->text_size - offset;
+}
+
+static void add_to_sum(struct ll_text_sum* sum, const uint64_t* word, size_t count) {
+    for (const uint64_t* end = word + count; word < end; word++) {
+        sum->words += *word;
+        sum->prefixes += sum->words;
+    }
+}
+
+bool ll_text_is_original(const struct ll_patched* module) {
+    const struct ll_plan_header* header = module->plan.header;
+    struct ll_text_sum sum = {0};
+    for (uint32_t i = 0; i < header->run_count; i++) {
+        const struct ll_plan_run* run = &module->plan.runs[i];
+        uintptr_t start = module->bias + run->address;
+        size_t size = (size_t)run->count * LL_PAGE_SIZE;
+        if (start % LL_PAGE_SIZE != 0 || !lies_in_text(module, start, size)) {
+            return false;
+        }
+        add_to_sum(&sum, (const uint64_t*)start, size / sizeof(uint64_t));
+    }
+    return sum.words == header->text_sum.words &&
+           sum.prefixes == header->text_sum.prefixes;
+}
+
+static int protect(const struct ll_patched* module, int protection) {
+    return (int)-ll_syscall(SYS_mprotect, module->text_start, module->text_size,
+                            protection);
+}
+
+static int map_run(const struct ll_patched* module, const struct ll_plan_run* run) {
+    long result = ll_syscall(SYS_mmap, module->bias + run->address,
+                             (size_t)run->count * LL_PAGE_SIZE, PROT_READ | PROT_EXEC,
+                             MAP_PRIVATE | MAP_FIXED, module->plan.file.file,
+                             ll_plan_text_offset(run->page));
+    return result < 0 ? (int)-result : 0;
+}
+
+// Whether a jump leads where it should, whatever the bytes behind a pun have become.
+static bool leads_to_its_page(const struct ll_patched* module,
+                              const struct ll_plan_patch* patch) {
+    const uint8_t* text = (const uint8_t*)(module->bias + patch->address);
+    int32_t distance;
+    memcpy(&distance, text + patch->jump_at + 1, sizeof distance);
+    uint64_t target =
+        patch->address + patch->jump_at + JUMP_LENGTH + (uint64_t)(int64_t)distance;
+    uint64_t page = (uint64_t)module->plan.mappings[patch->mapping].address;
+    return target - page < LL_PAGE_SIZE;
+}
+
+static bool is_usable(const struct ll_patched* module,
+                      const struct ll_plan_patch* patch) {
+    return patch->mapping < module->plan.header->mapping_count &&
+           !module->unmapped[patch->mapping] && leads_to_its_page(module, patch);
+}
+
+static void write_back(const struct ll_patched* module,
+                       const struct ll_plan_patch* patch) {
+    uintptr_t address = module->bias + patch->address;
+    if (patch->length <= sizeof patch->original &&
+        lies_in_text(module, address, patch->length)) {
+        memcpy((void*)address, patch->original, patch->length);
+    }
+}
+
+// A patch depends only on those before it in the plan: one pass finds all that lead
+// nowhere. Returns the stores that remain.
+static uint32_t write_back_unusable(const struct ll_patched* module) {
+    uint32_t usable = 0;
+    for (uint32_t i = 0; i < module->plan.header->patch_count; i++) {
+        const struct ll_plan_patch* patch = &module->plan.patches[i];
+        uintptr_t address = module->bias + patch->address;
+        if (!lies_in_text(module, address, patch->jump_at + JUMP_LENGTH)) {
+            continue;
+        }
+        if (is_usable(module, patch)) {
+            usable += patch->is_store;
+        } else {
+            write_back(module, patch);
+        }
+    }
+    return usable;
+}
+
+uint32_t ll_text_patch(struct ll_patched* module, int* refused) {
+    const struct ll_plan_header* header = module->plan.header;
+    // Executable all the while: libc itself is patched, and a signal may come.
+    int writable = PROT_READ | PROT_WRITE | PROT_EXEC;
+    *refused = module->lacks_room ? protect(module, writable) : 0;
+    for (uint32_t i = 0; i < header->run_count && *refused == 0; i++) {
+        *refused = map_run(module, &module->plan.runs[i]);
+    }
+    if (*refused != 0 || !module->lacks_room) {
+        return *refused != 0 ? 0 : header->stores - header->left_out;
+    }
+    *refused = protect(module, writable);
+    uint32_t usable = write_back_unusable(module);
+    protect(module, PROT_READ | PROT_EXEC);
+    return usable;
+}
+
+bool ll_text_restore(const struct ll_patched* module) {
+    if (protect(module, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < module->plan.header->patch_count; i++) {
+        write_back(module, &module->plan.patches[i]);
+    }
+    return protect(module, PROT_READ | PROT_EXEC) == 0;
+}
