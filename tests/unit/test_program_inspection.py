@@ -196,8 +196,8 @@ def test_the_first_line_of_a_script_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lenses", "complaint"),
     [
-        ("pages", "the lens pages is not in this version"),
-        ("reach,pages", "the lens pages is not in this version"),
+        ("accesses", "the lens accesses is not in this version"),
+        ("reach,accesses", "the lens accesses is not in this version"),
         ("check", "there is no lens 'check'"),
         ("", "there is no lens ''"),
     ],

@@ -189,3 +189,22 @@ void ll_options_visit_changed(void (*visit)(const char* text)) {
         visit(line);
     }
 }
+
+bool ll_options_have_lens(const char* name) {
+    const char* at = ll_options.lens;
+    while (*at != '\0') {
+        const char* expected = name;
+        while (*at != '\0' && *at == *expected) {
+            at++;
+            expected++;
+        }
+        if (*expected == '\0' && (*at == '\0' || *at == ',')) {
+            return true;
+        }
+        while (*at != '\0' && *at != ',') {
+            at++;
+        }
+        at += *at == ',';
+    }
+    return false;
+}

@@ -26,3 +26,6 @@ unsigned ll_options_parse(const char* text);
 
 // Calls `visit` for each option that differs from its default, as "name=value".
 void ll_options_visit_changed(void (*visit)(const char* text));
+
+// True when the list of lenses has that one.
+bool ll_options_have_lens(const char* name);

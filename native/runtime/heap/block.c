@@ -4,6 +4,7 @@
 #include "heap/heap.h"
 #include "heap/large.h"
 #include "heap/local.h"
+#include "heap/page_states.h"
 #include "heap/threads.h"
 
 struct place {
@@ -34,6 +35,11 @@ bool ll_heap_is_block(const void* block) {
 size_t ll_heap_requested_size(const void* block) {
     struct place place;
     return find(block, &place) ? requested_size(place) : 0;
+}
+
+ll_site ll_heap_site(const void* block) {
+    struct place place;
+    return find(block, &place) ? (ll_site)ll_word_get(place.span, place.index) : 0;
 }
 
 bool ll_heap_ignore(const void* block) {
@@ -105,6 +111,7 @@ void* ll_heap_reallocate(void* block, size_t size_bytes, ll_site site) {
     }
     uint64_t word = (uint64_t)ll_birth_now() << LL_WORD_SIZE_SHIFT | site;
     if (resize(place, size_bytes, word)) {
+        ll_page_states_born((uintptr_t)block, size_bytes);
         ll_fork_note_allocation();
         return block;
     }

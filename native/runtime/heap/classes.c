@@ -1,6 +1,9 @@
 // The table of size classes, made by the compiler.
 #include "heap/classes.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 enum { ALIGNED_MAX = 32768 };
 
 // Larger classes take larger spans, so that one holds 15 blocks or more.
@@ -37,14 +40,27 @@ const struct ll_class ll_classes[LL_CLASS_COUNT] = {
 
 uint8_t ll_class_of_size[LL_SMALL_MAX / 16 + 1];
 
+static uint8_t real_class_of_size[LL_SMALL_MAX / 16 + 1];
+static bool is_veiled;
+
 void ll_classes_start(void) {
     uint8_t class = 0;
     for (uint32_t i = 0; i <= LL_SMALL_MAX / 16; i++) {
         if (ll_classes[class].block_size < 16 * i + 16) {
             class++;
         }
-        ll_class_of_size[i] = class;
+        real_class_of_size[i] = class;
+        ll_class_of_size[i] = is_veiled ? LL_CLASS_VEILED : class;
     }
+}
+
+void ll_classes_veil(void) {
+    is_veiled = true;
+    memset(ll_class_of_size, LL_CLASS_VEILED, sizeof ll_class_of_size);
+}
+
+unsigned ll_class_behind_veil(size_t size_bytes) {
+    return real_class_of_size[size_bytes / 16];
 }
 
 // The first aligned class of at least that size, which lies above 256 and at most at

@@ -17,6 +17,8 @@ enum {
     LL_CLASS_COUNT = LL_STEPPED_CLASS_COUNT + LL_ALIGNED_CLASS_COUNT,
 
     LL_SMALL_MAX = 32783, // largest request that a class serves
+
+    LL_CLASS_VEILED = LL_CLASS_COUNT, // no class: see ll_classes_veil
 };
 
 struct ll_class {
@@ -35,6 +37,11 @@ extern const struct ll_class ll_classes[LL_CLASS_COUNT];
 extern uint8_t ll_class_of_size[LL_SMALL_MAX / 16 + 1];
 
 void ll_classes_start(void);
+
+// From now on ll_class_for gives LL_CLASS_VEILED for every size, so that no allocation
+// takes the quickest way; ll_class_behind_veil always gives the class.
+void ll_classes_veil(void);
+unsigned ll_class_behind_veil(size_t size_bytes);
 
 LL_INLINE unsigned ll_class_for(size_t size_bytes) {
     return ll_class_of_size[size_bytes / 16];

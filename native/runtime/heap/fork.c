@@ -2,6 +2,7 @@
 // they guard is whole in the child. Heaps of other threads may have been copied in the
 // middle of a change: the child trusts none of their lists and finds their spans by the
 // table.
+#include "heap/aged.h"
 #include "heap/large.h"
 #include "heap/large_cache.h"
 #include "heap/remote.h"
@@ -39,8 +40,11 @@ void ll_heap_fork_parent(void) {
 }
 
 static void inherit(struct ll_span* span) {
-    span->queued = 0;
     uintptr_t owner = span->owner & ~(uintptr_t)LL_OWNER_FULL;
+    if (owner == LL_OWNER_AGED) {
+        return;
+    }
+    span->queued = 0;
     if (owner == LL_OWNER_ABANDONED) {
         return;
     }
@@ -82,6 +86,7 @@ void ll_heap_fork_child(void) {
     // Beyond the largest number that a word can hold, blocks count as the child's own.
     epoch = epoch < LL_EPOCH_MAX ? epoch + 1 : epoch;
     has_allocated = false;
+    ll_aged_fork_child();
     if (heap != NULL) {
         ll_local_set_aside_current(heap);
         heap->birth = ll_birth_now();

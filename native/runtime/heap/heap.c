@@ -4,28 +4,58 @@
 
 #include <string.h>
 
+#include "heap/aged.h"
 #include "heap/large.h"
 #include "heap/large_cache.h"
+#include "heap/page_states.h"
 #include "heap/quick.h"
 #include "heap/remote.h"
 #include "heap/threads.h"
 
-static LL_NOINLINE void* allocate_in_class(unsigned class, size_t size_bytes,
-                                           ll_site site, enum ll_pages wish) {
+static const struct ll_segregation* segregation;
+
+void ll_heap_segregate(const struct ll_segregation* rules) {
+    ll_classes_veil();
+    __atomic_store_n(&segregation, rules, __ATOMIC_RELEASE);
+}
+
+static LL_NOINLINE void* allocate_in_common(unsigned class, size_t size_bytes,
+                                            ll_site site, bool* is_fresh) {
     struct ll_turn turn = ll_turn_begin();
     if (turn.heap == NULL) {
         return NULL;
     }
     ll_fork_note_allocation();
     void* block = NULL;
-    bool is_fresh = false;
     struct ll_span* span = ll_local_refill(turn.heap, class);
     if (span != NULL) {
         uint64_t previous_word;
         block = ll_span_take(span, size_bytes, site, turn.heap->birth, &previous_word);
-        is_fresh = previous_word == 0 && span->zeroed;
+        *is_fresh = previous_word == 0 && span->zeroed;
     }
     ll_turn_end(turn);
+    return block;
+}
+
+// A block among its like, or else in the common heap.
+static LL_NOINLINE void* allocate_segregated(unsigned class, size_t size_bytes,
+                                             ll_site site, bool* is_fresh) {
+    void* block = segregation->allocate(class, size_bytes, site, is_fresh);
+    if (block == NULL) {
+        block = allocate_in_common(class, size_bytes, site, is_fresh);
+        if (block != NULL) {
+            segregation->settled_in_common(block, size_bytes, site);
+        }
+    }
+    return block;
+}
+
+static LL_NOINLINE void* allocate_in_class(unsigned class, size_t size_bytes,
+                                           ll_site site, enum ll_pages wish) {
+    bool is_fresh = false;
+    void* block = segregation != NULL
+                      ? allocate_segregated(class, size_bytes, site, &is_fresh)
+                      : allocate_in_common(class, size_bytes, site, &is_fresh);
     if (wish == LL_PAGES_ZEROED && block != NULL && !is_fresh) {
         memset(block, 0, size_bytes);
     }
@@ -47,6 +77,9 @@ static LL_NOINLINE void* allocate_large(size_t size_bytes, size_t alignment,
     void* block = ll_large_allocate(heap, &request);
     ll_keep_order();
     ll_thread_heap = heap;
+    if (block != NULL) {
+        ll_page_states_born((uintptr_t)block, size_bytes);
+    }
     return block;
 }
 
@@ -56,7 +89,8 @@ static LL_NOINLINE void* allocate_slowly(size_t size_bytes, ll_site site,
         return NULL;
     }
     return size_bytes <= LL_SMALL_MAX
-               ? allocate_in_class(ll_class_for(size_bytes), size_bytes, site, wish)
+               ? allocate_in_class(ll_class_behind_veil(size_bytes), size_bytes, site,
+                                   wish)
                : allocate_large(size_bytes, 1, site, wish);
 }
 
@@ -108,6 +142,9 @@ static bool release_in_full(struct ll_heap* heap, struct ll_span* span,
 static bool release_small(struct ll_heap* heap, struct ll_span* span, void* block) {
     uint32_t index = ll_span_index_of_start(span, (uintptr_t)block);
     uintptr_t owner = __atomic_load_n(&span->owner, __ATOMIC_RELAXED);
+    if (owner == LL_OWNER_AGED) {
+        return ll_aged_release(span, index);
+    }
     return heap != NULL && owner == ((uintptr_t)heap | LL_OWNER_FULL)
                ? release_in_full(heap, span, index)
                : ll_remote_free(span, index);

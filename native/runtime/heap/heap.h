@@ -48,11 +48,23 @@ bool ll_heap_is_block(const void* block);
 // Requested size of a live block; 0 if `block` is not the start of one.
 size_t ll_heap_requested_size(const void* block);
 
+// Site of a live block; 0 if `block` is not the start of one.
+ll_site ll_heap_site(const void* block);
+
 // Leaves the block out of every report (and keeps what it leads to).
 bool ll_heap_ignore(const void* block);
 
 // From now on, blocks that the calling thread allocates are ignored (or no longer).
 void ll_heap_ignore_new(bool on);
+
+// How blocks of the classes are kept apart, once a lens asks for it: `allocate` has a
+// place for the block, or NULL for the common heap, which `settled_in_common` is then
+// told of. Both serve any thread and any signal handler.
+struct ll_segregation {
+    void* (*allocate)(unsigned class, size_t size_bytes, ll_site site, bool* is_fresh);
+    void (*settled_in_common)(void* block, size_t size_bytes, ll_site site);
+};
+void ll_heap_segregate(const struct ll_segregation* rules);
 
 // Thread life: ll_heap_thread_exit hands the thread's spans to those who need them;
 // the thread may still allocate and free after it.

@@ -6,6 +6,7 @@
 
 #include "heap/headers.h"
 #include "heap/large_cache.h"
+#include "heap/page_states.h"
 #include "os/memory.h"
 
 enum {
@@ -72,6 +73,9 @@ static void clear(char* start, size_t size_bytes) {
     if (size_bytes >= PAGES_BEAT_COPIES && (uintptr_t)start % LL_PAGE_SIZE == 0) {
         size_t in_pages = size_bytes & ~(size_t)(LL_PAGE_SIZE - 1);
         purged = ll_memory_purge(start, in_pages) ? in_pages : 0;
+        if (purged > 0) {
+            ll_page_states_cleared((uintptr_t)start, purged);
+        }
     }
     memset(start + purged, 0, size_bytes - purged);
 }

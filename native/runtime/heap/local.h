@@ -8,7 +8,7 @@
 enum { LL_CACHED_MAX = 16 };
 
 struct ll_heap {
-    struct ll_span* current[LL_CLASS_COUNT]; // &ll_no_span: none
+    struct ll_span* current[LL_CLASS_COUNT + 1]; // &ll_no_span: none; so is the last
     uint32_t birth;            // upper half of a new block's word: live, ignored, epoch
     bool is_taken;             // by a thread
     struct ll_heap* next_heap; // in the list of all heaps

@@ -6,7 +6,8 @@
 
 static struct ll_heap* heap_of(const struct ll_span* span) {
     uintptr_t owner = __atomic_load_n(&span->owner, __ATOMIC_SEQ_CST);
-    bool is_heap = owner != LL_OWNER_NONE && owner != LL_OWNER_ABANDONED;
+    bool is_heap =
+        owner != LL_OWNER_NONE && owner != LL_OWNER_ABANDONED && owner != LL_OWNER_AGED;
     return is_heap ? (struct ll_heap*)(owner & ~(uintptr_t)LL_OWNER_FULL) : NULL;
 }
 

@@ -1,6 +1,7 @@
 // Which heap a thread works on, from its first allocation to its last.
 #include "heap/threads.h"
 
+#include "heap/aged.h"
 #include "heap/headers.h"
 #include "heap/large_cache.h"
 #include "heap/remote.h"
@@ -26,7 +27,7 @@ static struct ll_lock start_lock;
 static uint32_t is_started;
 
 static void make_ready(struct ll_heap* heap) {
-    for (unsigned class = 0; class < LL_CLASS_COUNT; class++) {
+    for (unsigned class = 0; class <= LL_CLASS_VEILED; class++) {
         heap->current[class] = &ll_no_span;
     }
 }
@@ -152,16 +153,19 @@ void ll_heap_thread_exit(void) {
 
 void ll_threads_lock(void) {
     ll_lock_take(&shared_lock);
+    ll_lock_take(&ll_aged_lock);
     ll_lock_take(&ll_units_lock);
 }
 
 void ll_threads_unlock(void) {
     ll_lock_drop(&ll_units_lock);
+    ll_lock_drop(&ll_aged_lock);
     ll_lock_drop(&shared_lock);
 }
 
 void ll_threads_renew_locks(void) {
     ll_lock_renew(&ll_units_lock);
+    ll_lock_renew(&ll_aged_lock);
     ll_lock_renew(&shared_lock);
     ll_lock_renew(&start_lock);
 }

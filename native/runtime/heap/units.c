@@ -3,6 +3,7 @@
 
 #include "heap/arena.h"
 #include "heap/headers.h"
+#include "heap/page_states.h"
 #include "heap/runs.h"
 #include "heap/thrift.h"
 #include "os/memory.h"
@@ -91,14 +92,14 @@ static void put_in(uintptr_t start, size_t count, bool zeroed) {
 // Adds units to the table and lets look-ups see them.
 static bool publish(size_t count) {
     struct ll_span** spans = ll_arena_take(&table, count * sizeof *spans);
-    if (spans == NULL) {
+    size_t used_bytes = ll_range.used_bytes + (count << LL_UNIT_SHIFT);
+    if (spans == NULL || !ll_page_states_extend(ll_range.start, used_bytes)) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
         spans[i] = &ll_no_span;
     }
-    __atomic_store_n(&ll_range.used_bytes,
-                     ll_range.used_bytes + (count << LL_UNIT_SHIFT), __ATOMIC_RELEASE);
+    __atomic_store_n(&ll_range.used_bytes, used_bytes, __ATOMIC_RELEASE);
     return true;
 }
 
@@ -219,6 +220,9 @@ static void purge_down_to(size_t kept_units) {
         size_t count = run->unit_count;
         take_out(run);
         was_taken = ll_memory_purge((void*)start, count << LL_UNIT_SHIFT);
+        if (was_taken) {
+            ll_page_states_cleared(start, count << LL_UNIT_SHIFT);
+        }
         put_in(start, count, was_taken);
     }
 }

@@ -10,6 +10,7 @@
 #include "lens/held.h"
 #include "lens/mark.h"
 #include "lens/mark_roots.h"
+#include "lens/pages.h"
 #include "lens/stack_records.h"
 #include "lens/stopped_frames.h"
 #include "lens/tally.h"
@@ -41,10 +42,16 @@ uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world)
     struct sight sight = {.totals = ll_heap_totals(),
                           .tally.only_lost_by_stack = !ll_options.reachable};
     write_begin(look, world);
-    mark_and_classify(&sight, look, world);
+    if (ll_reach_is_wanted()) {
+        mark_and_classify(&sight, look, world);
+    } else {
+        sight.had_memory = true;
+        sight.roots.complete = true;
+    }
     write_not_seen(&sight, world);
     uint32_t groups = write_groups(&sight.tally.groups);
     ll_held_write(&sight.held, &sight.frames);
+    ll_pages_write();
     write_totals(&sight);
     struct ll_record_snapshot_end end = {.number = look->number, .groups = groups};
     ll_record(LL_RECORD_snapshot_end, &end, sizeof end, NULL, 0);
@@ -53,6 +60,11 @@ uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world)
     ll_held_release(&sight.held);
     ll_stopped_frames_release(&sight.frames);
     return sight.classified.lost_blocks;
+}
+
+bool ll_reach_is_wanted(void) {
+    return ll_options_have_lens("reach") || ll_options_have_lens("loss") ||
+           !ll_options_have_lens("pages");
 }
 
 static uint64_t clock_ns(clockid_t clock) {

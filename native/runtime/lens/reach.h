@@ -20,3 +20,6 @@ struct ll_look {
 // Marks, classifies and records one snapshot of a stopped world. Returns the number of
 // lost blocks. Uses memory from the system only, about 1 % of the heap's size.
 uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world);
+
+// True unless only lenses are asked for that do not need to know what is lost.
+bool ll_reach_is_wanted(void);

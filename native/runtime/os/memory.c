@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/attributes.h"
+#include "os/backing.h"
 #include "os/syscall.h"
 
 // Younger than some C libraries' headers.
@@ -46,11 +47,24 @@ static bool is_error(long result) {
     return (unsigned long)result >= (unsigned long)-4095L;
 }
 
+// True for addresses of the heap's range when there is a file behind it.
+static bool is_backed(uintptr_t address) {
+    return ll_backing_is_on() &&
+           (address - heap_first) >> LL_RANGE_SHIFT < (uintptr_t)RANGE_TRIES;
+}
+
+static long map_new(uintptr_t start, size_t size_bytes) {
+    if (LL_UNLIKELY(is_backed(start))) {
+        return ll_backing_map(start, size_bytes);
+    }
+    return ll_syscall(SYS_mmap, start, size_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
 // Maps exactly there or not at all: 0, or a negative errno. Kernels before 4.17 take
 // the address as a hint.
 static long try_map_at(uintptr_t start, size_t size_bytes) {
-    long result = ll_syscall(SYS_mmap, start, size_bytes, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    long result = map_new(start, size_bytes);
     if (is_error(result)) {
         return result;
     }
@@ -145,14 +159,22 @@ bool ll_memory_commit(void* start, size_t size_bytes) {
 }
 
 bool ll_memory_purge(void* start, size_t size_bytes) {
+    if (LL_UNLIKELY(is_backed((uintptr_t)start))) {
+        return ll_backing_purge((uintptr_t)start, size_bytes);
+    }
     return !is_error(ll_syscall(SYS_madvise, start, size_bytes, MADV_DONTNEED));
 }
 
 void ll_memory_prefer_huge(void* start, size_t size_bytes) {
-    ll_syscall(SYS_madvise, start, size_bytes, MADV_HUGEPAGE);
+    if (!is_backed((uintptr_t)start)) {
+        ll_syscall(SYS_madvise, start, size_bytes, MADV_HUGEPAGE);
+    }
 }
 
 bool ll_memory_move(void* from, void* to, size_t size_bytes) {
+    if (is_backed((uintptr_t)from)) {
+        return false;
+    }
     size_t size = round_to_pages(size_bytes);
     long result = ll_syscall(SYS_mremap, from, size, size,
                              MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);

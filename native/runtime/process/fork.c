@@ -4,6 +4,7 @@
 #include "base/attributes.h"
 #include "format/records.h"
 #include "heap/heap.h"
+#include "lens/pages.h"
 #include "os/syscall.h"
 #include "process/copy.h"
 #include "process/life.h"
@@ -17,14 +18,17 @@ static LL_THREAD_LOCAL uint64_t mask_before_fork;
 void ll_process_fork_prepare(void) {
     mask_before_fork = ll_look_lock();
     ll_heap_fork_prepare();
+    ll_pages_fork_prepare();
 }
 
 void ll_process_fork_parent(void) {
+    ll_pages_fork_parent();
     ll_heap_fork_parent();
     ll_look_unlock(mask_before_fork);
 }
 
 void ll_process_fork_child(void) {
+    ll_pages_fork_child();
     ll_heap_fork_child();
     ll_stack_fork_child();
     ll_copy_forget();

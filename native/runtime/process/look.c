@@ -7,7 +7,9 @@
 #include "base/options.h"
 #include "format/records.h"
 #include "heap/heap.h"
+#include "lens/pages.h"
 #include "lens/reach.h"
+#include "os/backing.h"
 #include "os/memory.h"
 #include "os/syscall.h"
 #include "process/copy.h"
@@ -76,7 +78,9 @@ static void look_stopped(struct looking* looking) {
         ll_life_record_not_seen(LL_NOT_SEEN_thread, 0, "threads could not be listed");
         return;
     }
+    ll_pages_settle();
     looking->lost_blocks = ll_reach_look(&look, &world);
+    ll_pages_resume();
     if (looking->occasion->trigger != LL_TRIGGER_signal) {
         ll_world_resume(&world);
     }
@@ -120,6 +124,12 @@ void ll_process_leave(const struct ll_occasion* occasion, const char* sentence) 
     ll_look_unlock(mask);
 }
 
+// Blocks in shared memory change in the copy as they do in the program, so whoever
+// reads them has to do it while the world is stopped.
+static bool can_look_in_copy(void) {
+    return !ll_backing_is_shared() || !ll_reach_is_wanted();
+}
+
 // Makes the copy with the world stopped, so that it holds one moment of all threads.
 static void look_in_copy(void* argument) {
     struct looking* looking = argument;
@@ -128,11 +138,15 @@ static void look_in_copy(void* argument) {
     if (!ll_world_stop(&world)) {
         return;
     }
-    if (ll_copy_make() == LL_COPY_SELF) {
+    ll_pages_settle();
+    if (!can_look_in_copy()) {
+        ll_reach_look(&look, &world);
+    } else if (ll_copy_make() == LL_COPY_SELF) {
         ll_reach_look(&look, &world);
         ll_recording_flush();
         ll_copy_end();
     }
+    ll_pages_resume();
     ll_world_resume(&world);
 }
 

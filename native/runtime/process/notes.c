@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/records.h"
+#include "lens/pages.h"
 #include "process/life.h"
 #include "process/process.h"
 #include "process/vfork.h"
@@ -83,6 +84,7 @@ void ll_process_note_exec(const char* path) {
         return;
     }
     note_at_once(LL_RECORD_exec, NULL, 0, path);
+    ll_pages_suspend();
 }
 
 void ll_process_note_exec_failed(int error) {
@@ -90,6 +92,7 @@ void ll_process_note_exec_failed(int error) {
         ll_vfork_withdraw_exec();
         return;
     }
+    ll_pages_go_on();
     struct ll_record_exec_failed fields = {.error = (u32)error};
     note(LL_RECORD_exec_failed, &fields, sizeof fields, "");
 }

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "format/records.h"
 #include "heap/heap.h"
+#include "lens/pages.h"
 #include "os/syscall.h"
 #include "process/life.h"
 #include "process/process.h"
@@ -139,6 +140,10 @@ static void start(void) {
     if (!is_secure(initial.auxiliary)) {
         mistakes = ll_options_parse(find_options(initial.environment));
     }
+    bool pages = ll_options_have_lens("pages") && ll_options.recording[0] != '\0';
+    if (pages) {
+        pages = ll_pages_prepare();
+    }
     bool heap = ll_heap_start();
     bool stacks = ll_stack_start((unsigned)ll_options.depth);
     ll_life.pid = (int)ll_syscall(SYS_getpid);
@@ -152,6 +157,9 @@ static void start(void) {
     if (!ll_look_start() ||
         !ll_world_start((int)ll_options.stop_signal, on_stop_signal)) {
         ll_life_record_not_seen(LL_NOT_SEEN_signals, 0, "threads cannot be stopped");
+    }
+    if (pages) {
+        ll_pages_start();
     }
     ll_recording_flush();
 }

@@ -73,7 +73,11 @@ def _read_recording(path: Path, arguments: Namespace, pid: int | None) -> Loaded
     kinds = presentation.shown_kinds(arguments)
     with Progress() as progress:
         return load_with_suppressions(
-            path, show=kinds | LEAKS, pid=pid, progress=progress.update
+            path,
+            show=kinds | LEAKS,
+            pid=pid,
+            stale_after_s=arguments.stale_after,
+            progress=progress.update,
         )
 
 

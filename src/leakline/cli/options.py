@@ -23,6 +23,7 @@ REPORT_KEYS = frozenset(
         "format",
         "report_file",
         "show",
+        "stale_after",
         "suppressions",
         "top",
     ]

@@ -10,7 +10,7 @@ import os
 import sys
 
 from leakline.cli import formats
-from leakline.cli.arguments import count, exit_code
+from leakline.cli.arguments import count, exit_code, seconds
 from leakline.cli.options import VARIABLE, parse_options, report_options
 from leakline.cli.storage import refuse_unwritable, write_report_file
 from leakline.errors import UsageError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from leakline.triage.suppressions import Suppression
 
 SUPPRESSION_FORMATS = ("valgrind", "lsan")
-SHOWN_BY_DEFAULT = "lost,indirect"
+SHOWN_BY_DEFAULT = "lost,indirect,stale,never-used"
 LEAKS_EXIT_CODE = 23
 
 
@@ -79,7 +79,15 @@ def add_selection_arguments(parser: ArgumentParser) -> None:
         "--show",
         default=SHOWN_BY_DEFAULT,
         metavar="KINDS",
-        help=f"kinds of blocks, of lost, indirect, reachable ({SHOWN_BY_DEFAULT})",
+        help="kinds of blocks, of lost, indirect, stale, never-used, reachable "
+        "(default: all but reachable)",
+    )
+    parser.add_argument(
+        "--stale-after",
+        metavar="SECONDS",
+        type=seconds,
+        default=1.0,
+        help="CPU time after which blocks that nobody used count as stale (1)",
     )
     parser.add_argument(
         "--top", metavar="N", type=count, help="show the N largest findings only"

@@ -49,7 +49,9 @@ def check(arguments: Namespace) -> None:
 
 def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
     """The options as the runtime reads them; only what the user chose is named."""
-    lenses = dict.fromkeys(["reach", *arguments.lens.split(",")])
+    lenses = dict.fromkeys(arguments.lens.split(","))
+    if "pages" not in lenses or "loss" in lenses:
+        lenses = {"reach": None, **lenses}
     options = {"recording": recording, "lens": ",".join(lenses)}
     if arguments.depth is not None:
         options["depth"] = str(arguments.depth)

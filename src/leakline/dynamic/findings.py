@@ -2,6 +2,7 @@
 
 from leakline.dynamic.fingerprint import Fingerprints
 from leakline.dynamic.hints import Hints
+from leakline.dynamic.idleness import with_idleness
 from leakline.dynamic.merge import GroupKey, Groups, HeapGroup
 from leakline.dynamic.slots import slot_of
 from leakline.dynamic.stacks import StackBuilder
@@ -51,7 +52,7 @@ def _added_up(
 def _finding(name: str, key: GroupKey, group: HeapGroup, hints: Hints) -> Finding:
     builder = hints.builder
     loss = _loss(key, hints)
-    return Finding(
+    finding = Finding(
         id=name,
         engines=(Engine.REACH, Engine.LOSS) if loss else (Engine.REACH,),
         kind=key.kind,
@@ -66,6 +67,7 @@ def _finding(name: str, key: GroupKey, group: HeapGroup, hints: Hints) -> Findin
         processes=tuple(sorted(group.pids)),
         notes=(*group.notes, *_loss_notes(loss)),
     )
+    return finding if group.idle is None else with_idleness(finding, group.idle)
 
 
 _CAUSES = {
@@ -114,7 +116,7 @@ def hidden_totals(groups: Groups, kinds: frozenset[Kind]) -> tuple[Finding, ...]
     return tuple(
         Finding(
             id=f"all-{kind.value.replace(' ', '-')}",
-            engines=(Engine.REACH,),
+            engines=(Engine.REACH if total.idle is None else Engine.PAGES,),
             kind=kind,
             confidence=Confidence.EXACT,
             blocks=total.blocks,

@@ -12,6 +12,7 @@ from leakline.dynamic.dead_slots import DeadSlots, move_dead
 from leakline.dynamic.findings import hidden_totals, make_findings
 from leakline.dynamic.merge import Groups, add_snapshot, used_stacks
 from leakline.dynamic.not_seen import incomplete_stacks, not_seen, unjudged_slots
+from leakline.dynamic.pages import STALE_AFTER_S, add_idle
 from leakline.dynamic.process_log import (
     ProcessLog,
     chosen_snapshot,
@@ -29,7 +30,7 @@ from leakline.recording.reader import open_recording
 from leakline.symbols.resolve import Module, Progress, resolve
 
 LEAKS = frozenset({Kind.LOST, Kind.INDIRECT})
-ALL_KINDS = LEAKS | {Kind.REACHABLE}
+ALL_KINDS = LEAKS | {Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED}
 
 
 class Loaded(NamedTuple):
@@ -50,6 +51,7 @@ def load(
     *,
     show: frozenset[Kind] = LEAKS,
     pid: int | None = None,
+    stale_after_s: float = STALE_AFTER_S,
     progress: Progress | None = None,
 ) -> Report:
     """Reads a recording and reports what was found.
@@ -58,12 +60,15 @@ def load(
         path: The recording.
         show: Kinds that become findings; others are only counted, in `Report.hidden`.
         pid: Report this process only.
+        stale_after_s: Blocks idle for that long count as stale.
         progress: Called now and then with a stage, work done and work in all.
 
     Raises:
         RecordingError: The file is no recording that can be read.
     """
-    return load_with_suppressions(path, show=show, pid=pid, progress=progress).report
+    return load_with_suppressions(
+        path, show=show, pid=pid, stale_after_s=stale_after_s, progress=progress
+    ).report
 
 
 def load_with_suppressions(
@@ -71,11 +76,12 @@ def load_with_suppressions(
     *,
     show: frozenset[Kind] = LEAKS,
     pid: int | None = None,
+    stale_after_s: float = STALE_AFTER_S,
     progress: Progress | None = None,
 ) -> Loaded:
     """Like `load`; also gives the suppressions that the programs carry."""
     with _no_collector():
-        return _load(path, show, pid, progress)
+        return _load(path, show, pid, stale_after_s, progress)
 
 
 @contextmanager
@@ -91,9 +97,13 @@ def _no_collector() -> Iterator[None]:
 
 
 def _load(
-    path: Path, show: frozenset[Kind], pid: int | None, progress: Progress | None
+    path: Path,
+    show: frozenset[Kind],
+    pid: int | None,
+    stale_after_s: float,
+    progress: Progress | None,
 ) -> Loaded:
-    heap = _Heap()
+    heap = _Heap(stale_after_s)
     with open_recording(path) as recording:
         everyone = read_processes(
             recording,
@@ -122,6 +132,7 @@ def _is_asked(log: ProcessLog, pid: int | None) -> bool:
 class _Heap:
     """The heaps of all processes, added up."""
 
+    stale_after_s: float
     groups: Groups = field(default_factory=dict)
     table: StackTable = field(default_factory=StackTable)
     judge: DeadSlots = field(default_factory=DeadSlots)
@@ -132,6 +143,7 @@ class _Heap:
             stacks = ProcessStacks(log, self.table)
             add_snapshot(self.groups, log, snapshot, stacks)
             move_dead(self.groups, log, snapshot, stacks, self.judge)
+            add_idle(self.groups, log, snapshot, stacks, self.stale_after_s)
 
 
 def _find(

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from leakline.dynamic.idleness import Idleness
 from leakline.dynamic.process_log import ProcessLog, Snapshot
 from leakline.dynamic.stack_table import ProcessStacks
 from leakline.model.finding import Kind
@@ -39,6 +40,7 @@ class HeapGroup:
     indirect_bytes: int = 0
     pids: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    idle: Idleness | None = None
 
     def add(self, other: "HeapGroup") -> None:
         """Counts another group in."""
@@ -48,6 +50,9 @@ class HeapGroup:
         self.indirect_bytes += other.indirect_bytes
         self.pids |= other.pids
         self.notes += [note for note in other.notes if note not in self.notes]
+        if other.idle is not None:
+            self.idle = self.idle or Idleness()
+            self.idle.add(other.idle)
 
 
 Groups = dict[GroupKey, HeapGroup]

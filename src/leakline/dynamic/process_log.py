@@ -16,6 +16,7 @@ from leakline.recording._format import (
     Group,
     GroupRecord,
     HeapTotalsRecord,
+    IdleRecord,
     ModuleRecord,
     NodeRecord,
     NotSeenRecord,
@@ -28,6 +29,7 @@ from leakline.recording._format import (
     SpawnRecord,
     StackHeldRecord,
     SuppressionsRecord,
+    TrackingRecord,
     Trigger,
 )
 from leakline.recording.chunks import ProcessKey
@@ -43,6 +45,8 @@ class Snapshot:
     begin: SnapshotBeginRecord
     groups: list[GroupRecord] = field(default_factory=list)
     held: list[StackHeldRecord] = field(default_factory=list)
+    idle: list[IdleRecord] = field(default_factory=list)
+    tracking: TrackingRecord | None = None
     totals: HeapTotalsRecord | None = None
     complete: bool = False
 
@@ -140,6 +144,7 @@ def _finish_process(log: ProcessLog, finished: Callable[[ProcessLog], None]) -> 
     for snapshot in filter(None, (log.latest, log.before)):
         snapshot.groups.clear()
         snapshot.held.clear()
+        snapshot.idle.clear()
 
 
 def _take(log: ProcessLog, writer: Writer, record: Record) -> None:
@@ -185,6 +190,10 @@ def _take_snapshot(log: ProcessLog, writer: Writer, record: Record) -> None:
     match record:
         case StackHeldRecord():
             snapshot.held.append(record)
+        case IdleRecord():
+            snapshot.idle.append(record)
+        case TrackingRecord():
+            snapshot.tracking = record
         case HeapTotalsRecord():
             snapshot.totals = record
         case SnapshotEndRecord():

@@ -3,9 +3,9 @@
 import signal
 from collections.abc import Collection, Iterable
 
-from leakline.dynamic.process_log import ProcessLog, chosen_snapshot
+from leakline.dynamic.process_log import ProcessLog, Snapshot, chosen_snapshot
 from leakline.model.report import HeapMoment, LensState, Process, Run
-from leakline.recording._format import OPTIONS, Trigger
+from leakline.recording._format import OPTIONS, Tracking, Trigger
 
 LENSES = ("reach", "loss", "pages", "accesses")
 
@@ -93,12 +93,17 @@ def _lens_states(logs: Collection[ProcessLog]) -> tuple[tuple[str, LensState], .
     for log in logs:
         names = log.options.get("lens", str(OPTIONS["lens"].default))
         asked.update(names.split(","))
-    looked = any(chosen_snapshot(log) is not None for log in logs)
-    return tuple((lens, _state(lens, asked, looked=looked)) for lens in LENSES)
+    looks = [look for log in logs if (look := chosen_snapshot(log)) is not None]
+    return tuple((lens, _state(lens, asked, looks)) for lens in LENSES)
 
 
-def _state(lens: str, asked: Collection[str], *, looked: bool) -> LensState:
+def _state(lens: str, asked: Collection[str], looks: list[Snapshot]) -> LensState:
     if lens not in asked:
         return LensState.OFF
-    works = lens in ("reach", "loss") and looked
+    works = bool(looks) and lens in ("reach", "loss")
+    if lens == "pages":
+        works = any(
+            look.tracking is not None and look.tracking.state == Tracking.ACTIVE
+            for look in looks
+        )
     return LensState.ACTIVE if works else LensState.UNAVAILABLE

@@ -32,6 +32,7 @@ class NotSeen(IntEnum):
     OPTIONS = 8
     SANDBOX = 9
     LOSSES = 10
+    STALENESS = 11
 
 
 class Module(IntEnum):
@@ -88,6 +89,23 @@ class Group(IntEnum):
     INDIRECT = 2
     REACHABLE = 3
     IGNORED = 4
+
+
+class Idle(IntEnum):
+    """Values of `idle`."""
+
+    LOWER = 1
+    UPPER = 2
+    NEVER_USED = 4
+    PART = 8
+
+
+class Tracking(IntEnum):
+    """Values of `tracking`."""
+
+    ACTIVE = 1
+    UNAVAILABLE = 2
+    ENDED = 3
 
 
 class FileHeader(NamedTuple):
@@ -269,6 +287,54 @@ class SuppressionsRecord(NamedTuple):
     text: bytes
 
 
+class IdleRecord(NamedTuple):
+    """Record `idle`."""
+
+    stack: int
+    last_use: int
+    flags: int
+    reserved: int
+    lower_ms: int
+    longest_ms: int
+    upper_ms: int
+    blocks: int
+    bytes: int
+    drag_byte_ms: int
+
+
+class TrackingRecord(NamedTuple):
+    """Record `tracking`."""
+
+    state: int
+    resolution_pages: int
+    touch_ns: int
+    scans: int
+    touches: int
+    watched_pages: int
+    pages: int
+    resident_bytes: int
+    scan_ns: int
+
+
+class RawBlockRecord(NamedTuple):
+    """Record `raw_block`."""
+
+    stack: int
+    flags: int
+    address: int
+    size: int
+    lower_ms: int
+
+
+class RawPageRecord(NamedTuple):
+    """Record `raw_page`."""
+
+    address: int
+    lower_ms: int
+    blocks: int
+    flags: int
+
+
 FILE_HEADER = Struct("<QII")
 CHUNK_HEADER = Struct("<IIIIQII")
 RECORD_HEADER = Struct("<II")
@@ -290,6 +356,10 @@ Record = (
     | ExecFailedRecord
     | SpawnRecord
     | SuppressionsRecord
+    | IdleRecord
+    | TrackingRecord
+    | RawBlockRecord
+    | RawPageRecord
 )
 
 
@@ -382,6 +452,26 @@ LAYOUTS: dict[int, Layout] = {
         Struct("<"),
         has_text=True,
     ),
+    17: Layout(
+        IdleRecord,
+        Struct("<IIIIQQQQQQ"),
+        has_text=False,
+    ),
+    18: Layout(
+        TrackingRecord,
+        Struct("<IIQQQQQQQ"),
+        has_text=False,
+    ),
+    19: Layout(
+        RawBlockRecord,
+        Struct("<IIQQQ"),
+        has_text=False,
+    ),
+    20: Layout(
+        RawPageRecord,
+        Struct("<QQII"),
+        has_text=False,
+    ),
 }
 
 
@@ -433,5 +523,25 @@ OPTIONS: dict[str, RuntimeOption] = {
         bool,
         True,
         "record the stacks of blocks that are not lost, too",
+    ),
+    "context_depth": RuntimeOption(
+        int,
+        4,
+        "frames that tell allocation sites apart, lens pages",
+    ),
+    "context_blocks": RuntimeOption(
+        int,
+        64,
+        "live blocks from which a site gets pages of its own",
+    ),
+    "scan_ms": RuntimeOption(
+        int,
+        100,
+        "least processor time between scans of lens pages",
+    ),
+    "raw_blocks": RuntimeOption(
+        bool,
+        False,
+        "record every block and page that lens pages knows of",
     ),
 }

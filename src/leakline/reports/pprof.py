@@ -19,10 +19,13 @@ _VALUES = (
     ("leaked_space", "bytes"),
     ("inuse_objects", "count"),
     ("inuse_space", "bytes"),
+    ("stale_objects", "count"),
+    ("stale_space", "bytes"),
 )
 _DEFAULT_VALUE = "leaked_space"
 _LEAKED = frozenset({Kind.LOST, Kind.INDIRECT})
-_ALLOCATED = _LEAKED | {Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED}
+_STALE = frozenset({Kind.STALE, Kind.NEVER_USED})
+_ALLOCATED = _LEAKED | _STALE | {Kind.REACHABLE}
 
 
 def render(report: Report, folder: Path) -> bytes:
@@ -64,7 +67,8 @@ def _amounts(finding: Finding) -> list[int]:
     amount = [finding.blocks, finding.bytes]
     was_seen_running = any(one is not Engine.STATIC for one in finding.engines)
     leaked = amount if finding.kind in _LEAKED else [0, 0]
-    return leaked + (amount if was_seen_running else [0, 0])
+    in_use = amount if was_seen_running else [0, 0]
+    return leaked + in_use + (amount if finding.kind in _STALE else [0, 0])
 
 
 def _label(key: str, value: str, tables: Tables) -> bytes:

@@ -21,8 +21,12 @@ _NARROWEST_REMARK = 30
 _KIND_ROLES = {
     Kind.LOST: Role.ALARM,
     Kind.INDIRECT: Role.WARNING,
+    Kind.STALE: Role.WARNING,
+    Kind.NEVER_USED: Role.WARNING,
     Kind.REACHABLE: Role.TITLE,
 }
+# Memory that somebody could still free, so that it need not be a mistake.
+_HELD = frozenset({Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED})
 
 
 def render(report: Report, style: Style) -> str:
@@ -47,16 +51,28 @@ def _verdict(report: Report, style: Style) -> str:
         return style.paint("nothing was checked", Role.ALARM)
     new = "new " if report.comparison else ""
     if not leaks:
-        return style.paint(f"no {new}leaks found", Role.CALM)
+        return _verdict_without_leaks(report, new, style)
     size = sum(finding.bytes for finding in leaks)
     blocks = sum(finding.blocks for finding in leaks)
     text = f"{plural(len(leaks), f'{new}leak')}: {bytes_in_words(size)}"
     return style.paint(f"{text} in {plural(blocks, 'block')}", Role.ALARM)
 
 
+def _verdict_without_leaks(report: Report, new: str, style: Style) -> str:
+    found = report.findings + report.hidden
+    stale = [one for one in found if one.kind in _HELD - {Kind.REACHABLE}]
+    if stale:
+        size = bytes_in_words(sum(finding.bytes for finding in stale))
+        places = plural(len(stale), "place")
+        return style.paint(f"unused memory at {places}: {size}", Role.WARNING)
+    active = {name for name, state in report.run.lenses if state is LensState.ACTIVE}
+    looked_for = "unused memory" if active == {"pages"} else f"{new}leaks"
+    return style.paint(f"no {looked_for} found", Role.CALM)
+
+
 def _leaks(report: Report) -> list[Finding]:
     found = report.findings + report.hidden
-    return [finding for finding in found if finding.kind is not Kind.REACHABLE]
+    return [finding for finding in found if finding.kind not in _HELD]
 
 
 class _FindingPrinter:
@@ -105,7 +121,7 @@ class _FindingPrinter:
 
     def _share(self, finding: Finding) -> str:
         """What mending this leak would save of all that leaked."""
-        if finding.kind is Kind.REACHABLE or not self._leaked_bytes:
+        if finding.kind in _HELD or not self._leaked_bytes:
             return ""
         saved = min(finding.bytes + finding.indirect_bytes, self._leaked_bytes)
         return f"  ({share(saved, self._leaked_bytes)})"

@@ -69,7 +69,7 @@ def _has_grown(growth: Growth) -> bool:
 
 
 def _gaps(baseline: Report, name: str) -> list[str]:
-    if all(one.kind is HARMLESS for one in baseline.hidden):
+    if all(one.kind in HARMLESS for one in baseline.hidden):
         return []
     sentence = (
         f"The baseline {name} was made with --top or --show and does not list all its "

@@ -10,10 +10,12 @@ from leakline.model.report import Report
 SHOWABLE = {
     "lost": Kind.LOST,
     "indirect": Kind.INDIRECT,
+    "stale": Kind.STALE,
+    "never-used": Kind.NEVER_USED,
     "reachable": Kind.REACHABLE,
 }
-# The kind that does not make a run fail: such blocks may be meant to live.
-HARMLESS = Kind.REACHABLE
+# The kinds that do not make a run fail: such blocks may be meant to live.
+HARMLESS = frozenset({Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED})
 
 _KIND_ORDER = {kind: index for index, kind in enumerate(Kind)}
 
@@ -57,13 +59,14 @@ def select(report: Report, kinds: frozenset[Kind], top: int | None) -> Report:
 def has_leaks(report: Report) -> bool:
     """Whether anything is wrong that no suppression covers, shown or not."""
     return any(
-        finding.kind is not HARMLESS for finding in report.findings + report.hidden
+        finding.kind not in HARMLESS for finding in report.findings + report.hidden
     )
 
 
-def _rank(finding: Finding) -> tuple[int | str, ...]:
-    """Sorts by kind, then the most memory first; the rest makes the order total."""
+def _rank(finding: Finding) -> tuple[float | str, ...]:
+    """Sorts by kind, then drag or the most memory; the rest makes the order total."""
     total_bytes = finding.bytes + finding.indirect_bytes
     total_blocks = finding.blocks + finding.indirect_blocks
     totals = -total_bytes, -total_blocks, -finding.bytes, -finding.blocks
-    return (_KIND_ORDER[finding.kind], *totals, finding.id)
+    drag = finding.drag_byte_s or 0
+    return (_KIND_ORDER[finding.kind], -drag, *totals, finding.id)

@@ -1,0 +1,32 @@
+// Spans for blocks of one *context* (the innermost frames of their allocation's stack)
+// and one class, filled in order of age, so that what is used alike and has lived alike
+// shares pages. A *cursor* goes through one span at a time. Places of freed blocks are
+// used again only in spans that are half empty, and only on pages that are in use
+// anyhow: nothing new comes to lie beside old blocks that nobody touches.
+#pragma once
+#include "heap/heap.h"
+#include "heap/span.h"
+#include "os/lock.h"
+
+// All cursors of one context. All zeros to begin with.
+struct ll_aged {
+    struct ll_aged_cursor* cursors;
+};
+
+// Guards which list an aged span is in; nests outside the lock of the units.
+extern struct ll_lock ll_aged_lock;
+
+// Takes address space for cursors. False when there is none.
+bool ll_aged_start(void);
+
+// A block of the context; NULL when memory ran out or somebody else, or the code that
+// this signal handler interrupted, is at work there.
+void* ll_aged_allocate(struct ll_aged* aged, unsigned class, size_t size_bytes,
+                       ll_site site, bool* is_fresh);
+
+// Frees the block at `index`; false when none lives there.
+bool ll_aged_release(struct ll_span* span, uint32_t index);
+
+// In a forked child: spans stay, but no new block is aged and none is given back, for
+// other threads may have been in the middle of it.
+void ll_aged_fork_child(void);

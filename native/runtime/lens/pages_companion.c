@@ -1,0 +1,106 @@
+// What the companion does: scan, adapt, take more pages out, sleep. It sleeps by the
+// wall clock but counts the program's processor time, so that nothing ages while the
+// program does nothing.
+#include <time.h>
+
+#include "base/options.h"
+#include "format/records.h"
+#include "heap/page_states.h"
+#include "lens/pages_state.h"
+#include "os/companion.h"
+#include "os/syscall.h"
+
+enum {
+    NS_PER_MS = 1000000,
+    SLEEP_LEAST_MS = 5,
+    SLEEP_MOST_MS = 200,
+    // A scan is to take no more than this share of the program's time.
+    SCAN_SHARE = 200,
+};
+
+static uint64_t clock_ns(long clock) {
+    struct timespec now = {0};
+    (void)ll_syscall(SYS_clock_gettime, clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+// The kernel's number for the processor clock of another process.
+static long process_clock(int pid) {
+    enum { CLOCK_SCHED = 2 };
+    return (long)((~(unsigned)pid << 3) | CLOCK_SCHED) | ~0x7fffffffL;
+}
+
+uint64_t ll_pages_cpu_ns(void) {
+    return clock_ns(process_clock(ll_companion_owner()));
+}
+
+static void sleep_ms(uint64_t milliseconds) {
+    struct timespec time = {.tv_sec = (time_t)(milliseconds / 1000),
+                            .tv_nsec = (long)(milliseconds % 1000) * NS_PER_MS};
+    (void)ll_syscall(SYS_nanosleep, &time, NULL);
+}
+
+static void scan_once(const struct ll_presence* presence, uint64_t cpu_ns) {
+    struct ll_watch* watch = &ll_pages.watch;
+    uint64_t touches = watch->touches;
+    if (!ll_watch_scan(watch, presence)) {
+        ll_pages_end("the kernel no longer tells which pages are in use");
+        return;
+    }
+    ll_watch_adapt(watch, watch->touches - touches, cpu_ns - watch->last_cpu_ns);
+    ll_watch_extend(watch, ll_pages_cpu_ns);
+    watch->last_cpu_ns = cpu_ns;
+}
+
+// New parts of the range are singled out as they come, and all of it when it was mapped
+// anew, which the kernel takes for new memory.
+static void single_out(struct ll_presence* presence) {
+    static size_t count;
+    static uint32_t mappings;
+    size_t now = __atomic_load_n(&ll_page_states.count, __ATOMIC_ACQUIRE);
+    uint32_t mappings_now = __atomic_load_n(&ll_pages.mappings, __ATOMIC_ACQUIRE);
+    if ((now != count || mappings_now != mappings) && !ll_pages.is_coarse) {
+        ll_presence_single_out(presence, ll_page_states.start, now << LL_PAGE_SHIFT);
+        count = now;
+        mappings = mappings_now;
+    }
+}
+
+// Milliseconds of processor time from one scan to the next: more for a large heap.
+static uint64_t interval_ms(uint64_t last_scan_ns) {
+    uint64_t needed = last_scan_ns * SCAN_SHARE / NS_PER_MS;
+    return needed > ll_options.scan_ms ? needed : ll_options.scan_ms;
+}
+
+static uint64_t time_to_sleep(uint64_t interval, uint64_t elapsed_ns) {
+    uint64_t elapsed = elapsed_ns / NS_PER_MS;
+    uint64_t left = interval > elapsed ? interval - elapsed : 0;
+    left = left > SLEEP_LEAST_MS ? left : SLEEP_LEAST_MS;
+    return left < SLEEP_MOST_MS ? left : SLEEP_MOST_MS;
+}
+
+void ll_pages_keep_watch(void) {
+    struct ll_presence presence;
+    uint64_t interval = ll_options.scan_ms;
+    if (!ll_presence_open(&presence)) {
+        return;
+    }
+    for (;;) {
+        uint64_t cpu_ns = ll_pages_cpu_ns();
+        uint64_t elapsed_ns = cpu_ns - ll_pages.watch.last_cpu_ns;
+        if (elapsed_ns >= interval * NS_PER_MS) {
+            uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+            single_out(&presence);
+            ll_lock_take(&ll_pages.lock);
+            if (ll_pages.state == LL_TRACKING_active) {
+                scan_once(&presence, cpu_ns);
+            }
+            ll_lock_drop(&ll_pages.lock);
+            uint64_t scan_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+            ll_pages.watch.scan_ns += scan_ns;
+            interval = interval_ms(scan_ns);
+            elapsed_ns = 0;
+        }
+        sleep_ms(time_to_sleep(interval, elapsed_ns));
+    }
+}

@@ -1,0 +1,31 @@
+// What the parts of lens `pages` share.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lens/pages_watch.h"
+#include "os/lock.h"
+
+struct ll_pages {
+    uint32_t state;      // LL_TRACKING_*, 0: the lens is off
+    bool is_coarse;      // a touch brings neighbours back, too
+    struct ll_lock lock; // whoever changes the watch; the companion may die with it
+    struct ll_watch watch;
+    uint32_t mappings; // how often the heap was mapped anew
+    uint64_t now_ms;   // processor time of the look under way
+    const char* ended; // why the watch ended: a sentence, or NULL
+};
+extern struct ll_pages ll_pages;
+
+// Takes the lock; a companion that is no more does not keep it.
+void ll_pages_lock(void);
+void ll_pages_unlock(void);
+
+// Ends the watch for good. The lock is held.
+void ll_pages_end(const char* sentence);
+
+// The task of the companion.
+void ll_pages_keep_watch(void);
+
+// Processor time of the watched process so far.
+uint64_t ll_pages_cpu_ns(void);

@@ -1,0 +1,166 @@
+#include "lens/pages_watch.h"
+
+#include <stddef.h>
+
+#include "heap/page_states.h"
+#include "heap/span.h"
+#include "os/memory.h"
+
+// Pages that a search for pages to watch may pass over in vain.
+enum { SEARCH_MAX = 1 << 20, RUN_MAX = 512, STEP_LEAST = 64 };
+
+static size_t page_count(void) {
+    return __atomic_load_n(&ll_page_states.count, __ATOMIC_ACQUIRE);
+}
+
+static uintptr_t address_of(size_t page) {
+    return ll_page_states.start + (page << LL_PAGE_SHIFT);
+}
+
+static uint64_t get(size_t page) {
+    return __atomic_load_n(&ll_page_states.table[page], __ATOMIC_RELAXED);
+}
+
+static bool is_watched(uint64_t state) {
+    return (state & LL_PAGE_TIME) >= LL_PAGE_FIRST;
+}
+
+static void note_present(uintptr_t start, uintptr_t end, void* context) {
+    struct ll_watch* watch = context;
+    for (; start < end; start += LL_PAGE_SIZE) {
+        uint64_t* state = ll_page_state(start);
+        uint64_t before = __atomic_load_n(state, __ATOMIC_RELAXED);
+        if (is_watched(before)) {
+            watch->touches++;
+        }
+        if (before != LL_PAGE_SEEN) {
+            __atomic_store_n(state, LL_PAGE_SEEN, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+// The allocator ends watches too, so they are counted anew.
+static void count_watched(struct ll_watch* watch) {
+    size_t count = page_count();
+    uint64_t watched = 0;
+    for (size_t page = 0; page < count; page++) {
+        watched += is_watched(get(page));
+    }
+    watch->watched_pages = watched;
+}
+
+bool ll_watch_scan(struct ll_watch* watch, const struct ll_presence* presence) {
+    uintptr_t start = ll_page_states.start;
+    uintptr_t end = address_of(page_count());
+    watch->scans++;
+    if (!ll_presence_visit(presence, start, end, note_present, watch)) {
+        ll_watch_end(watch);
+        return false;
+    }
+    count_watched(watch);
+    return true;
+}
+
+void ll_watch_adapt(struct ll_watch* watch, uint64_t touches, uint64_t elapsed_ns) {
+    uint64_t pages = page_count();
+    uint64_t active = pages - watch->watched_pages;
+    uint64_t smaller = active < watch->watched_pages ? active : watch->watched_pages;
+    uint64_t cost_ns = touches * watch->touch_ns;
+    if (cost_ns < elapsed_ns / 200) {
+        // So many could all be touched within one per cent of the time.
+        uint64_t bearable = elapsed_ns / 100 / (watch->touch_ns + 1);
+        uint64_t step = bearable > smaller ? bearable : smaller;
+        watch->target_pages += step > STEP_LEAST ? step : STEP_LEAST;
+    } else if (cost_ns > elapsed_ns / 200 * 3) {
+        uint64_t step = smaller / 8 > STEP_LEAST ? smaller / 8 : STEP_LEAST;
+        watch->target_pages -= step < watch->target_pages ? step : watch->target_pages;
+    }
+    if (watch->target_pages > pages) {
+        watch->target_pages = pages;
+    }
+}
+
+// Only memory that belongs to some span. Spans come and go meanwhile; a page that is
+// watched in vain does no harm.
+static bool is_worth_watching(size_t page) {
+    if ((get(page) & LL_PAGE_TIME) != LL_PAGE_ACTIVE) {
+        return false;
+    }
+    const struct ll_span* span = ll_span_at((uintptr_t)page << LL_PAGE_SHIFT);
+    uint8_t kind = __atomic_load_n(&span->kind, __ATOMIC_RELAXED);
+    return kind == LL_SPAN_SMALL || kind == LL_SPAN_LARGE;
+}
+
+static bool change(size_t page, uint64_t from, uint64_t to) {
+    uint64_t before = get(page);
+    uint64_t seen = before & LL_PAGE_SEEN;
+    return (before & LL_PAGE_TIME) == from &&
+           __atomic_compare_exchange_n(&ll_page_states.table[page], &before, seen | to,
+                                       false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+// The time is taken after the pages are out: a touch before that does not show. A block
+// that is born meanwhile ends what is pending, so that no watch is older than it.
+static void watch_run(struct ll_watch* watch, size_t first, size_t count,
+                      ll_watch_clock* clock) {
+    for (size_t i = 0; i < count; i++) {
+        change(first + i, LL_PAGE_ACTIVE, LL_PAGE_PENDING);
+    }
+    bool is_out = ll_presence_drop(address_of(first), count << LL_PAGE_SHIFT);
+    uint64_t since = is_out ? clock() / 1000000 + LL_PAGE_FIRST : LL_PAGE_ACTIVE;
+    for (size_t i = 0; i < count; i++) {
+        bool is_changed = change(first + i, LL_PAGE_PENDING, since);
+        watch->watched_pages += is_changed && is_out;
+    }
+}
+
+static size_t run_length(size_t first, size_t limit) {
+    size_t length = 0;
+    while (length < limit && is_worth_watching(first + length)) {
+        length++;
+    }
+    return length;
+}
+
+void ll_watch_extend(struct ll_watch* watch, ll_watch_clock* clock) {
+    size_t count = page_count();
+    size_t left = count < SEARCH_MAX ? count : SEARCH_MAX;
+    while (watch->watched_pages < watch->target_pages && left > 0) {
+        if (watch->hand >= count) {
+            watch->hand = 0;
+        }
+        size_t limit = count - watch->hand;
+        uint64_t wanted = watch->target_pages - watch->watched_pages;
+        limit = limit < wanted ? limit : wanted;
+        limit = limit < RUN_MAX ? limit : RUN_MAX;
+        limit = limit < left ? limit : left;
+        size_t length = run_length(watch->hand, limit);
+        if (length > 0) {
+            watch_run(watch, watch->hand, length, clock);
+        }
+        size_t passed = length > 0 ? length : 1;
+        watch->hand += passed;
+        left -= passed;
+    }
+}
+
+void ll_watch_drop_again(void) {
+    size_t count = page_count();
+    for (size_t page = 0; page < count; page++) {
+        size_t first = page;
+        while (page < count && is_watched(get(page))) {
+            page++;
+        }
+        if (page > first) {
+            ll_presence_drop(address_of(first), (page - first) << LL_PAGE_SHIFT);
+        }
+    }
+}
+
+void ll_watch_end(struct ll_watch* watch) {
+    size_t count = page_count();
+    for (size_t page = 0; page < count; page++) {
+        __atomic_store_n(&ll_page_states.table[page], LL_PAGE_SEEN, __ATOMIC_RELAXED);
+    }
+    watch->watched_pages = 0;
+}

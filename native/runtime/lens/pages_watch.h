@@ -1,0 +1,38 @@
+// The watch over the heap's pages: which are out of the page table, since when, and how
+// many of them the program can bear to touch.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "os/presence.h"
+
+struct ll_watch {
+    uint64_t touch_ns; // measured cost of one touch
+    uint64_t scan_ns;  // processor time of all scans
+    uint64_t scans;
+    uint64_t touches;       // of watched pages, as far as scans saw them
+    uint64_t watched_pages; // now
+    uint64_t target_pages;  // to be watched
+    uint64_t hand;          // page where the next search begins
+    uint64_t last_cpu_ns;   // processor time at the last scan
+};
+
+// Ends the watch over pages that were touched. False when the kernel does not tell: the
+// watch over all pages ends then.
+bool ll_watch_scan(struct ll_watch* watch, const struct ll_presence* presence);
+
+// Sets the number of pages to be watched by what the touches since the last time cost:
+// more below 0.5 % of the processor time, fewer above 1.5 %.
+void ll_watch_adapt(struct ll_watch* watch, uint64_t touches, uint64_t elapsed_ns);
+
+// Takes pages out of the page table until there are as many as there should be. `clock`
+// tells the processor time of the program.
+typedef uint64_t ll_watch_clock(void);
+void ll_watch_extend(struct ll_watch* watch, ll_watch_clock* clock);
+
+// Takes all watched pages out again that were touched by ourselves. For a stopped
+// world.
+void ll_watch_drop_again(void);
+
+// Ends the watch over all pages.
+void ll_watch_end(struct ll_watch* watch);

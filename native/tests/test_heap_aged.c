@@ -1,0 +1,124 @@
+// Spans of contexts: what is allocated by one stack lies together and in order of age,
+// nothing overlaps, and freed memory comes back, also when threads free each other's
+// blocks.
+#include <pthread.h>
+#include <string.h>
+
+#include "blocks.h"
+#include "check.h"
+#include "heap/aged.h"
+#include "heap/heap.h"
+#include "heap/page_states.h"
+
+enum { CLASS = 3, BLOCK_BYTES = 60, MANY = 20000 };
+
+static struct ll_aged one;
+static struct ll_aged other;
+
+static char* take(struct ll_aged* aged) {
+    bool is_fresh;
+    return ll_aged_allocate(aged, CLASS, BLOCK_BYTES, 1, &is_fresh);
+}
+
+static void blocks_of_two_contexts_share_no_page(void) {
+    for (int i = 0; i < 1000; i++) {
+        uintptr_t first = (uintptr_t)take(&one);
+        uintptr_t second = (uintptr_t)take(&other);
+        CHECK(first >> LL_PAGE_SHIFT != second >> LL_PAGE_SHIFT);
+    }
+}
+
+static void blocks_lie_in_order_of_age(void) {
+    struct ll_aged fresh = {0};
+    char* before = take(&fresh);
+    for (int i = 1; i < 1000; i++) {
+        char* now = take(&fresh);
+        CHECK(now == before + 64);
+        ll_heap_release(before);
+        before = now;
+    }
+}
+
+static void freed_memory_is_used_again(void) {
+    struct ll_aged churning = {0};
+    uint64_t before = ll_heap_totals().mapped_bytes;
+    for (int i = 0; i < 100 * MANY; i++) {
+        char* block = take(&churning);
+        CHECK(block != NULL);
+        ll_heap_release(block);
+    }
+    CHECK(ll_heap_totals().mapped_bytes < before + (4 << 20));
+}
+
+// Every other block stays: the places between them are used again.
+static void half_empty_spans_are_filled_up(void) {
+    static char* kept[MANY];
+    struct ll_aged aged = {0};
+    for (int i = 0; i < MANY; i++) {
+        kept[i] = take(&aged);
+    }
+    uint64_t before = ll_heap_totals().mapped_bytes;
+    for (int i = 0; i < MANY; i += 2) {
+        ll_heap_release(kept[i]);
+    }
+    for (int i = 0; i < MANY; i += 2) {
+        kept[i] = take(&aged);
+    }
+    CHECK(ll_heap_totals().mapped_bytes < before + (1 << 20));
+    for (int i = 0; i < MANY; i++) {
+        ll_heap_release(kept[i]);
+    }
+}
+
+static char* mailbox[256];
+
+static void* exchange(void* argument) {
+    uint32_t random = (uint32_t)(uintptr_t)argument * 2654435761u + 1;
+    for (int i = 0; i < MANY; i++) {
+        char* block = take(&one);
+        if (block == NULL) {
+            continue;
+        }
+        memset(block, pattern_of((unsigned char*)block), BLOCK_BYTES);
+        char** place = &mailbox[next_random(&random) % 256];
+        char* old = __atomic_exchange_n(place, block, __ATOMIC_ACQ_REL);
+        if (old != NULL) {
+            struct patterned found = {(unsigned char*)old, BLOCK_BYTES, 1};
+            CHECK(pattern_is_intact(found));
+            CHECK(ll_heap_release(old));
+        }
+    }
+    return NULL;
+}
+
+static void threads_free_each_others_blocks(void) {
+    enum { THREADS = 8 };
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        pthread_create(&threads[i], NULL, exchange, (void*)i);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    for (int i = 0; i < 256; i++) {
+        ll_heap_release(mailbox[i]);
+    }
+}
+
+static void what_is_no_block_is_not_freed(void) {
+    char* block = take(&one);
+    CHECK(!ll_heap_release(block + 16));
+    CHECK(ll_heap_release(block));
+    CHECK(!ll_heap_release(block));
+}
+
+int main(void) {
+    CHECK(ll_page_states_start() && ll_heap_start() && ll_aged_start());
+    blocks_of_two_contexts_share_no_page();
+    blocks_lie_in_order_of_age();
+    freed_memory_is_used_again();
+    half_empty_spans_are_filled_up();
+    threads_free_each_others_blocks();
+    what_is_no_block_is_not_freed();
+    return failures != 0;
+}

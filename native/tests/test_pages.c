@@ -1,0 +1,254 @@
+// Lens `pages` without its companion: the tests scan and watch themselves, by a clock
+// of their own. Each trap that could make a block look idle for longer than it is has a
+// test.
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "check.h"
+#include "format/records.h"
+#include "heap/heap.h"
+#include "heap/page_states.h"
+#include "lens/pages.h"
+#include "lens/pages_state.h"
+#include "os/backing.h"
+#include "os/memory.h"
+
+enum { BLOCKS = 512, BLOCK_BYTES = 1000, SITE = 7 };
+
+static char* blocks[BLOCKS];
+static struct ll_presence presence;
+static uint64_t time_ns;
+static void (*while_pending)(void);
+
+// What happens here happens after the pages are out and before their time is taken.
+static uint64_t test_clock(void) {
+    if (while_pending != NULL) {
+        while_pending();
+    }
+    return time_ns;
+}
+
+// All blocks are used just before.
+static void watch_everything(uint64_t at_ms) {
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i][0]++;
+    }
+    time_ns = at_ms * 1000000;
+    ll_watch_scan(&ll_pages.watch, &presence);
+    ll_pages.watch.target_pages = ll_page_states.count;
+    ll_watch_extend(&ll_pages.watch, test_clock);
+}
+
+static uint64_t idle_ms(const void* start, uint64_t now_ms) {
+    struct ll_block block;
+    uint64_t lower_ns = 0;
+    ll_watch_scan(&ll_pages.watch, &presence);
+    ll_pages.now_ms = now_ms;
+    CHECK(ll_block_at((uintptr_t)start, &block));
+    CHECK(ll_pages_idle_ns(block, &lower_ns));
+    return lower_ns / 1000000;
+}
+
+static void untouched_blocks_are_idle_and_touched_ones_are_not(void) {
+    watch_everything(1000);
+    blocks[100][0]++;
+    CHECK(idle_ms(blocks[0], 5000) == 3999);
+    CHECK(idle_ms(blocks[100], 5000) == 0);
+    CHECK(idle_ms(blocks[BLOCKS - 1], 5000) == 3999);
+}
+
+static void a_system_call_is_a_touch(void) {
+    int pipe_ends[2];
+    CHECK(pipe(pipe_ends) == 0);
+    watch_everything(1000);
+    CHECK(write(pipe_ends[1], blocks[200], 100) == 100);
+    CHECK(read(pipe_ends[0], blocks[300], 100) == 100);
+    CHECK(idle_ms(blocks[200], 5000) == 0);
+    CHECK(idle_ms(blocks[300], 5000) == 0);
+    CHECK(idle_ms(blocks[0], 5000) == 3999);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
+static void touch_block(void) {
+    blocks[10][0]++;
+}
+
+static void a_touch_before_the_time_is_taken_shows(void) {
+    while_pending = touch_block;
+    watch_everything(1000);
+    while_pending = NULL;
+    CHECK(idle_ms(blocks[10], 5000) == 0);
+}
+
+static void a_block_is_not_idle_for_longer_than_it_exists(void) {
+    watch_everything(1000);
+    ll_heap_release(blocks[20]);
+    char* born = ll_heap_allocate(BLOCK_BYTES, SITE);
+    CHECK(idle_ms(born, 5000) == 0);
+    watch_everything(6000);
+    CHECK(idle_ms(born, 7000) == 999);
+    blocks[20] = born;
+}
+
+static void be_born(void) {
+    ll_page_states_born((uintptr_t)blocks[30], BLOCK_BYTES);
+}
+
+static void a_block_born_while_its_page_is_taken_out_is_not_watched(void) {
+    while_pending = be_born;
+    watch_everything(1000);
+    while_pending = NULL;
+    CHECK(idle_ms(blocks[30], 5000) == 0);
+}
+
+static void a_resized_block_counts_as_new(void) {
+    watch_everything(1000);
+    CHECK(ll_heap_reallocate(blocks[40], BLOCK_BYTES - 8, SITE) == blocks[40]);
+    CHECK(idle_ms(blocks[40], 5000) == 0);
+}
+
+static void the_allocator_touches_no_block(void) {
+    enum { FREED = 64 };
+    watch_everything(1000);
+    uint64_t before = ll_pages.watch.touches;
+    for (int i = BLOCKS / 2; i < BLOCKS / 2 + FREED; i += 2) {
+        CHECK(ll_heap_release(blocks[i]));
+        CHECK(ll_heap_usable_size(blocks[i + 1]) >= BLOCK_BYTES);
+    }
+    ll_watch_scan(&ll_pages.watch, &presence);
+    CHECK(ll_pages.watch.touches == before);
+    CHECK(idle_ms(blocks[BLOCKS / 2 + 1], 5000) == 3999);
+    for (int i = BLOCKS / 2; i < BLOCKS / 2 + FREED; i += 2) {
+        blocks[i] = ll_heap_allocate(BLOCK_BYTES, SITE);
+    }
+}
+
+static void what_a_look_reads_stays_idle(void) {
+    static volatile long sum;
+    watch_everything(1000);
+    ll_pages_settle();
+    for (int i = 0; i < BLOCKS; i++) {
+        sum += blocks[i][0];
+    }
+    ll_pages_resume();
+    CHECK(idle_ms(blocks[50], 5000) == 3999);
+}
+
+static void a_large_block_is_never_used_until_it_is(void) {
+    enum { LARGE = 1 << 20 };
+    char* large = ll_heap_allocate(LARGE, SITE);
+    watch_everything(1000);
+    uint64_t* state = ll_page_state((uintptr_t)large + LARGE / 2);
+    CHECK((*state & LL_PAGE_SEEN) == 0);
+    CHECK(idle_ms(large, 5000) == 3999);
+    large[LARGE / 2] = 1;
+    CHECK(idle_ms(large, 5000) == 0);
+    CHECK((*state & LL_PAGE_SEEN) != 0);
+    ll_heap_release(large);
+}
+
+static void pages_given_back_read_as_zeros(void) {
+    enum { LARGE = 8 << 20 };
+    char* large = ll_heap_allocate(LARGE, SITE);
+    memset(large, 1, LARGE);
+    uint64_t before = ll_backing_bytes();
+    ll_heap_release(large);
+    ll_heap_trim();
+    CHECK(ll_backing_bytes() <= before - LARGE);
+    char* zeroed = ll_heap_allocate_zeroed(LARGE, SITE);
+    int not_zero = 0;
+    for (int i = 0; i < LARGE; i++) {
+        not_zero += zeroed[i] != 0;
+    }
+    CHECK(not_zero == 0);
+    ll_heap_release(zeroed);
+}
+
+// Returns the child's exit status: 0 when it saw what it should.
+static int child_sees_its_own_memory(void) {
+    char before = blocks[60][1];
+    memset(blocks[60], 'c', BLOCK_BYTES);
+    usleep(20000);
+    bool is_own = blocks[60][1] == 'c' && blocks[61][1] == before;
+    char* born = ll_heap_allocate(BLOCK_BYTES, SITE);
+    memset(born, 'n', BLOCK_BYTES);
+    ll_heap_release(blocks[70]);
+    return is_own && !ll_backing_is_shared() ? 0 : 1;
+}
+
+static void parent_and_child_do_not_share_the_heap(void) {
+    int status = -1;
+    memset(blocks[60], 'a', BLOCK_BYTES);
+    memset(blocks[61], 'a', BLOCK_BYTES);
+    watch_everything(1000);
+    ll_heap_fork_prepare();
+    ll_pages_fork_prepare();
+    pid_t child = fork();
+    if (child == 0) {
+        ll_pages_fork_child();
+        ll_heap_fork_child();
+        _exit(child_sees_its_own_memory());
+    }
+    ll_pages_fork_parent();
+    ll_heap_fork_parent();
+    memset(blocks[61], 'p', BLOCK_BYTES);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(blocks[60][1] == 'a' && blocks[61][1] == 'p');
+}
+
+static void bounds_outlive_a_fork_that_copies(void) {
+    CHECK(ll_pages.state == LL_TRACKING_active);
+    CHECK(idle_ms(blocks[400], 5000) == 3999);
+    CHECK(idle_ms(blocks[61], 5000) == 0);
+    blocks[400][0]++;
+    CHECK(idle_ms(blocks[400], 5000) == 0);
+}
+
+static void the_controller_follows_the_cost(void) {
+    struct ll_watch watch = {.touch_ns = 1000, .watched_pages = 40, .target_pages = 40};
+    ll_watch_adapt(&watch, 0, 100000000);
+    CHECK(watch.target_pages > 40);
+    watch.target_pages = watch.watched_pages = 100;
+    ll_watch_adapt(&watch, 10000, 100000000);
+    CHECK(watch.target_pages < 100);
+    watch.target_pages = 100;
+    ll_watch_adapt(&watch, 1000, 100000000);
+    CHECK(watch.target_pages == 100);
+}
+
+static void fill(void) {
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = ll_heap_allocate(BLOCK_BYTES, SITE);
+        memset(blocks[i], i, BLOCK_BYTES);
+    }
+}
+
+int main(void) {
+    if (!ll_pages_prepare()) {
+        fprintf(stderr, "this system does not tell touches: nothing was tested\n");
+        return 1;
+    }
+    CHECK(ll_heap_start());
+    fill();
+    CHECK(ll_presence_open(&presence));
+    CHECK(ll_presence_single_out(&presence, ll_page_states.start,
+                                 ll_page_states.count << LL_PAGE_SHIFT) ||
+          ll_pages.is_coarse);
+    untouched_blocks_are_idle_and_touched_ones_are_not();
+    a_system_call_is_a_touch();
+    a_touch_before_the_time_is_taken_shows();
+    a_block_is_not_idle_for_longer_than_it_exists();
+    a_block_born_while_its_page_is_taken_out_is_not_watched();
+    a_resized_block_counts_as_new();
+    the_allocator_touches_no_block();
+    what_a_look_reads_stays_idle();
+    a_large_block_is_never_used_until_it_is();
+    pages_given_back_read_as_zeros();
+    the_controller_follows_the_cost();
+    parent_and_child_do_not_share_the_heap();
+    bounds_outlive_a_fork_that_copies();
+    return failures != 0;
+}

@@ -1,0 +1,91 @@
+"""How long blocks of one place have been idle, added up over processes and buckets."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from leakline.model.finding import Engine, Finding, Staleness, StalePoint
+
+# Points of a curve that reports show at most.
+CURVE_POINTS = 64
+_MS_PER_S = 1000
+
+
+@dataclass(slots=True)
+class Idleness:
+    """Lower bounds in milliseconds of the process's CPU time.
+
+    Attributes:
+        blocks: How many blocks were idle at least that long, by bound.
+        part_bytes: Bytes on idle pages of large blocks that are in use elsewhere.
+        drag_byte_ms: Sum of bytes times their bounds.
+        shortest_ms: The smallest bound of all.
+        longest_ms: The largest bound of any block.
+    """
+
+    blocks: Counter[int] = field(default_factory=Counter)
+    part_bytes: int = 0
+    drag_byte_ms: int = 0
+    shortest_ms: int | None = None
+    longest_ms: int = 0
+
+    def add(self, other: "Idleness") -> None:
+        """Counts more blocks in."""
+        self.blocks += other.blocks
+        self.part_bytes += other.part_bytes
+        self.drag_byte_ms += other.drag_byte_ms
+        self.longest_ms = max(self.longest_ms, other.longest_ms)
+        bounds = [
+            one for one in (self.shortest_ms, other.shortest_ms) if one is not None
+        ]
+        self.shortest_ms = min(bounds, default=None)
+
+
+def with_idleness(finding: Finding, idle: Idleness) -> Finding:
+    """The finding with what lens `pages` knows about its blocks."""
+    return replace(
+        finding,
+        engines=(Engine.PAGES,),
+        staleness=Staleness((idle.shortest_ms or 0) / _MS_PER_S, None),
+        drag_byte_s=idle.drag_byte_ms / _MS_PER_S,
+        stale_curve=_curve(idle.blocks),
+        notes=(*finding.notes, *_notes(idle)),
+    )
+
+
+def _curve(blocks: Counter[int]) -> tuple[StalePoint, ...]:
+    """The cumulative distribution; neighbours are joined when there are many."""
+    points: list[StalePoint] = []
+    total = 0
+    for bound_ms in sorted(blocks):
+        total += blocks[bound_ms]
+        points.append(StalePoint(bound_ms / _MS_PER_S, total))
+    step = -(-len(points) // CURVE_POINTS) or 1
+    return tuple(points[::-1][::step][::-1])
+
+
+def _notes(idle: Idleness) -> list[str]:
+    notes = []
+    total = idle.blocks.total()
+    if total > 1:
+        half = _bound_of_share(idle.blocks, total // 2)
+        notes.append(
+            f"half of the blocks unused for {half / _MS_PER_S:.1f} s or more, the "
+            f"longest for {idle.longest_ms / _MS_PER_S:.1f} s; drag "
+            f"{idle.drag_byte_ms / _MS_PER_S:,.0f} byte-seconds"
+        )
+    if idle.part_bytes:
+        notes.append(
+            f"{idle.part_bytes:,} bytes of it are unused pages of large blocks that "
+            "were used elsewhere more recently"
+        )
+    return notes
+
+
+def _bound_of_share(blocks: Counter[int], count: int) -> int:
+    """The largest bound that more than `count` blocks reach."""
+    reached = 0
+    for bound_ms in sorted(blocks, reverse=True):
+        reached += blocks[bound_ms]
+        if reached > count:
+            return bound_ms
+    return 0

@@ -1,0 +1,40 @@
+"""Lens `pages`: from records of idle blocks to groups of stale memory."""
+
+from collections import Counter
+
+from leakline.dynamic.idleness import Idleness
+from leakline.dynamic.merge import GroupKey, Groups, HeapGroup, group_at
+from leakline.dynamic.process_log import ProcessLog, Snapshot
+from leakline.dynamic.stack_table import ProcessStacks
+from leakline.model.finding import Kind
+from leakline.recording._format import Idle, IdleRecord
+
+# Blocks idle for less than that many seconds are in use, unless the user says so.
+STALE_AFTER_S = 1.0
+
+
+def add_idle(
+    groups: Groups,
+    log: ProcessLog,
+    snapshot: Snapshot,
+    stacks: ProcessStacks,
+    stale_after_s: float,
+) -> None:
+    """Adds one process's idle blocks, as far as they have been idle that long."""
+    for record in snapshot.idle:
+        if record.flags & Idle.LOWER and record.lower_ms >= stale_after_s * 1000:
+            kind = Kind.NEVER_USED if record.flags & Idle.NEVER_USED else Kind.STALE
+            key = GroupKey(kind, stacks.number(record.stack), 0)
+            group_at(groups, key).add(_group(record, log.key.pid))
+
+
+def _group(record: IdleRecord, pid: int) -> HeapGroup:
+    is_part = bool(record.flags & Idle.PART)
+    idle = Idleness(
+        blocks=Counter({record.lower_ms: record.blocks} if record.blocks else {}),
+        part_bytes=record.bytes if is_part else 0,
+        drag_byte_ms=record.drag_byte_ms,
+        shortest_ms=record.lower_ms,
+        longest_ms=record.longest_ms,
+    )
+    return HeapGroup(blocks=record.blocks, bytes=record.bytes, pids={pid}, idle=idle)

@@ -1,0 +1,97 @@
+"""Lens `pages` on whole programs: what is idle is found, what is used is not."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .command import Build, leakline
+from .conftest import Outcome
+
+Watch = Callable[..., Outcome]
+
+
+def finding_of(report: dict[str, Any], function: str) -> dict[str, Any]:
+    """Return the finding whose allocation stack has a function."""
+    found: list[dict[str, Any]] = [
+        finding
+        for finding in report["findings"]
+        if function in {one["function"] for one in finding["allocation"]["frames"]}
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def recording(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the corpus program once; the tests read its recording."""
+    path = tmp_path_factory.mktemp("pages") / "recording"
+    program = build("pages_staleness.c", "-O1")
+    done = leakline("run", "--lens", "pages", "-o", path, "--", program, "1.5")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "done 1\n"
+    return path
+
+
+def report_of(recording: Path, *options: str) -> dict[str, Any]:
+    done = leakline("report", *options, "--format", "json", recording)
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def test_idle_blocks_are_found_and_used_ones_are_not(recording: Path) -> None:
+    report = report_of(recording, "--stale-after", "0.4")
+    kinds = {
+        frame["function"]: finding["kind"]
+        for finding in report["findings"]
+        for frame in finding["allocation"]["frames"]
+    }
+    assert kinds["list_stale"] == "stale"
+    assert kinds["array_stale"] == "stale"
+    assert kinds["array_never_used"] == "never-used"
+    assert not {name for name in kinds if name.endswith("_in_use")}
+
+
+def test_nearly_all_idle_blocks_are_counted(recording: Path) -> None:
+    found = finding_of(report_of(recording, "--stale-after", "0.4"), "list_stale")
+    assert 0.9 * 20000 < found["blocks"] <= 20000
+    assert found["bytes"] == 48 * found["blocks"]
+
+
+def test_no_bound_is_longer_than_the_run(recording: Path) -> None:
+    report = report_of(recording, "--stale-after", "0.1")
+    for finding in report["findings"]:
+        assert (
+            0.1
+            <= finding["staleness"]["lower_s"]
+            <= finding["stale_curve"][-1]["stale_s"]
+        )
+        assert finding["stale_curve"][-1]["stale_s"] < 2.5
+        assert finding["engines"] == ["pages"]
+
+
+def test_findings_are_ranked_by_drag(recording: Path) -> None:
+    report = report_of(recording, "--stale-after", "0.1", "--show", "stale")
+    drags = [finding["drag_byte_s"] for finding in report["findings"]]
+    assert drags == sorted(drags, reverse=True)
+    first = report["findings"][0]["allocation"]["frames"]
+    assert "array_stale" in {frame["function"] for frame in first}
+
+
+def test_stale_memory_does_not_fail_the_run(build: Build, watch: Watch) -> None:
+    outcome = watch([build("pages_staleness.c", "-O1"), "0.5"], "--lens", "pages")
+    assert outcome.returncode == 0
+    lenses = outcome.report["run"]["lenses"]
+    assert lenses["pages"] == "active"
+    assert lenses["reach"] == "off"
+
+
+def test_both_lenses_look_at_one_run(build: Build, watch: Watch) -> None:
+    program = build("pages_staleness.c", "-O1")
+    outcome = watch([program, "0.6"], "--lens", "reach,pages", "--stale-after", "0.1")
+    assert outcome.returncode == 0
+    assert "list_stale" in outcome.functions("stale")
+    assert outcome.report["run"]["lenses"]["reach"] == "active"
