@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,38 +56,31 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     return compile_program
 
 
+def watch_in(
+    folder: Path,
+    command: Sequence[str | Path],
+    *options: str,
+    env: dict[str, str] | None = None,
+) -> Outcome:
+    """Run a command under `leakline run`, with the report in a folder."""
+    report = folder / "report.json"
+    prefix: list[str | Path] = [LEAKLINE, "run", "--format", "json"]
+    done = subprocess.run(
+        [*prefix, "--report-file", report, *options, "--", *command],
+        check=False,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=120,
+        env={**os.environ, **(env or {})},
+    )
+    assert report.exists(), done.stderr
+    return Outcome(
+        done.returncode, done.stdout, done.stderr, json.loads(report.read_text())
+    )
+
+
 @pytest.fixture
 def watch(tmp_path: Path) -> Callable[..., Outcome]:
     """Return a function that runs a command under `leakline run`."""
-
-    def run(
-        command: Sequence[str | Path],
-        *options: str,
-        env: dict[str, str] | None = None,
-    ) -> Outcome:
-        report = tmp_path / "report.json"
-        done = subprocess.run(
-            [
-                LEAKLINE,
-                "run",
-                "--format",
-                "json",
-                "--report-file",
-                report,
-                *options,
-                "--",
-                *command,
-            ],
-            check=False,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=120,
-            env={**os.environ, **(env or {})},
-        )
-        assert report.exists(), done.stderr
-        return Outcome(
-            done.returncode, done.stdout, done.stderr, json.loads(report.read_text())
-        )
-
-    return run
+    return partial(watch_in, tmp_path)

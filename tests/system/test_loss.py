@@ -57,7 +57,7 @@ def test_a_global_variable_is_named(
     assert slots == {
         "overwritten_global_bad": "global_slot",
         "ring_bad": "list",
-        "overwritten_field_bad": None,
+        "overwritten_field_bad": "holder->text",
     }
 
 

@@ -11,10 +11,20 @@ static void clear(void* block, size_t size_bytes) {
     __asm__ volatile("rep stosb" : "+D"(block), "+c"(size_bytes) : "a"(0) : "memory");
 }
 
+// Words behind the new size go with it.
+static void stamp_rest(char* block, size_t old_size, size_t size_bytes, ll_site site) {
+    size_t kept = (size_bytes + 7) & ~(size_t)7;
+    if (kept < old_size) {
+        uintptr_t start = (uintptr_t)block;
+        ll_stamp_freed(start, start + kept, start + old_size, site);
+    }
+}
+
 static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site) {
     char* moved = ll_heap_allocate(size_bytes, site);
     if (moved != NULL) {
         size_t kept = old_size < size_bytes ? old_size : size_bytes;
+        stamp_rest(block, old_size, size_bytes, site);
         copy(moved, block, kept);
         clear(block, kept);
         ll_stamp_birth((uintptr_t)moved);
@@ -25,12 +35,11 @@ static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site)
 
 void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site) {
     size_t old_size = ll_heap_requested_size(block);
-    size_t kept = (size_bytes + 7) & ~(size_t)7;
-    if (kept < old_size) {
-        ll_stamp_freed((uintptr_t)block + kept, old_size - kept, site);
-    }
     // Down to half its size a block stays where it is.
     bool stays = size_bytes <= old_size && size_bytes >= old_size / 2;
-    return stays ? ll_heap_reallocate(block, size_bytes, site)
-                 : move(block, old_size, size_bytes, site);
+    if (!stays) {
+        return move(block, old_size, size_bytes, site);
+    }
+    stamp_rest(block, old_size, size_bytes, site);
+    return ll_heap_reallocate(block, size_bytes, site);
 }

@@ -16,7 +16,9 @@ LL_INLINE void* ll_entry_born(void* block) {
 #define LL_ENTRY_RELEASE(block, site)                                                  \
     do {                                                                               \
         if (LL_UNLIKELY(ll_stamps_on)) {                                               \
-            ll_stamp_freed((uintptr_t)(block), ll_heap_requested_size(block), (site)); \
+            uintptr_t start_ = (uintptr_t)(block);                                     \
+            ll_stamp_freed(start_, start_, start_ + ll_heap_requested_size(block),     \
+                           (site));                                                    \
         }                                                                              \
         ll_heap_release(block);                                                        \
     } while (0)

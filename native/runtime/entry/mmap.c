@@ -1,5 +1,6 @@
-// New mappings of the program, as far as the roots need to know: one that lies where
-// the stack of an ended thread was is memory like any other.
+// Mappings of the program, as far as the roots and lens `loss` need to know: a new one
+// that lies where the stack of an ended thread was is memory like any other, and what
+// goes takes references with it.
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -7,8 +8,18 @@
 #include <sys/types.h>
 
 #include "base/attributes.h"
+#include "entry/site.h"
 #include "lens/roots.h"
+#include "lens/stamps.h"
 #include "os/syscall.h"
+
+// Memory that a fixed mapping replaces is gone as if it had been unmapped.
+#define WILL_REPLACE(wanted, size_bytes, flags)                                        \
+    do {                                                                               \
+        if (LL_UNLIKELY(ll_stamps_on) && ((flags) & MAP_FIXED) != 0) {                 \
+            ll_stamp_unmapped((uintptr_t)(wanted), (size_bytes), LL_SITE());           \
+        }                                                                              \
+    } while (0)
 
 static void* finish(long result, size_t size_bytes) {
     if (result < 0 && result >= -4095) {
@@ -21,6 +32,7 @@ static void* finish(long result, size_t size_bytes) {
 
 LL_EXPORT void* mmap(void* wanted, size_t size_bytes, int protection, int flags,
                      int file, off_t offset) {
+    WILL_REPLACE(wanted, size_bytes, flags);
     return finish(
         ll_syscall(SYS_mmap, wanted, size_bytes, protection, flags, file, offset),
         size_bytes);
@@ -28,9 +40,22 @@ LL_EXPORT void* mmap(void* wanted, size_t size_bytes, int protection, int flags,
 
 LL_EXPORT void* mmap64(void* wanted, size_t size_bytes, int protection, int flags,
                        int file, off64_t offset) {
+    WILL_REPLACE(wanted, size_bytes, flags);
     return finish(
         ll_syscall(SYS_mmap, wanted, size_bytes, protection, flags, file, offset),
         size_bytes);
+}
+
+LL_EXPORT int munmap(void* start, size_t size_bytes) {
+    if (LL_UNLIKELY(ll_stamps_on)) {
+        ll_stamp_unmapped((uintptr_t)start, size_bytes, LL_SITE());
+    }
+    long result = ll_syscall(SYS_munmap, start, size_bytes);
+    if (result < 0) {
+        errno = (int)-result;
+        return -1;
+    }
+    return 0;
 }
 
 LL_EXPORT void* mremap(void* old, size_t old_size, size_t new_size, int flags, ...) {
@@ -40,6 +65,9 @@ LL_EXPORT void* mremap(void* old, size_t old_size, size_t new_size, int flags, .
         va_start(list, flags);
         wanted = va_arg(list, void*);
         va_end(list);
+    }
+    if (LL_UNLIKELY(ll_stamps_on) && new_size < old_size) {
+        ll_stamp_unmapped((uintptr_t)old + new_size, old_size - new_size, LL_SITE());
     }
     return finish(ll_syscall(SYS_mremap, old, old_size, new_size, flags, wanted),
                   new_size);

@@ -28,6 +28,7 @@
     REAL(int, pthread_create,                                                          \
          (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))                 \
     REAL(int, thrd_create, (thrd_t*, thrd_start_t, void*))                             \
+    REAL(void, pthread_exit, (void*))                                                  \
     REAL(int, sigwait, (const sigset_t*, int*))                                        \
     REAL(int, sigwaitinfo, (const sigset_t*, siginfo_t*))                              \
     REAL(int, sigtimedwait, (const sigset_t*, siginfo_t*, const struct timespec*))     \

@@ -11,8 +11,10 @@
 
 #include "base/attributes.h"
 #include "entry/real.h"
+#include "format/records.h"
 #include "heap/heap.h"
 #include "lens/roots.h"
+#include "lens/stamps.h"
 #include "os/lock.h"
 #include "os/memory.h"
 #include "patch/patch.h"
@@ -40,6 +42,7 @@ static bool end_key_exists;
 static LL_THREAD_LOCAL struct {
     uintptr_t start;
     uintptr_t end;
+    uintptr_t routine; // the program's first function on it
 } stack_range;
 
 // Adds one page of beginnings to the list of free ones.
@@ -76,7 +79,18 @@ static void give_back(struct beginning* beginning) {
     ll_lock_drop_masked(&beginnings_lock, mask);
 }
 
+// The part of the stack in use, and the thread-local variables above it, go with the
+// thread. What lies below is left over from calls that returned before.
+static void stamp_thread_exit(void) {
+    if (ll_stamps_on && stack_range.end != 0) {
+        uint32_t node = ll_stack_child(0, stack_range.routine, LL_NODE_exact_pc);
+        ll_stamp_thread_exit((uintptr_t)__builtin_frame_address(0), stack_range.end,
+                             node);
+    }
+}
+
 static void end_thread(void) {
+    stamp_thread_exit();
     ll_heap_thread_exit();
     ll_stack_thread_exit();
     if (stack_range.end != 0) {
@@ -131,7 +145,8 @@ static void announce_stack(void) {
     pthread_attr_destroy(&attributes);
 }
 
-static void begin_thread(void) {
+static void begin_thread(uintptr_t routine) {
+    stack_range.routine = routine;
     announce_stack();
     await_end();
 }
@@ -140,14 +155,14 @@ static void begin_thread(void) {
 // do not appear in its call stacks.
 static void* begin_posix_thread(void* argument) {
     struct beginning beginning = *(struct beginning*)argument;
-    begin_thread();
+    begin_thread((uintptr_t)beginning.routine.posix);
     give_back(argument);
     return beginning.routine.posix(beginning.argument);
 }
 
 static int begin_c11_thread(void* argument) {
     struct beginning beginning = *(struct beginning*)argument;
-    begin_thread();
+    begin_thread((uintptr_t)beginning.routine.c11);
     give_back(argument);
     return beginning.routine.c11(beginning.argument);
 }
@@ -182,6 +197,13 @@ LL_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) 
         give_back(beginning);
     }
     return error;
+}
+
+// The frames below are left without returning.
+LL_EXPORT void pthread_exit(void* result) {
+    stamp_thread_exit();
+    ll_real()->pthread_exit(result);
+    __builtin_unreachable();
 }
 
 static LL_THREAD_LOCAL uint64_t mask_before_fork;

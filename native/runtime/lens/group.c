@@ -9,14 +9,16 @@ enum { FIRST_CAPACITY = 64 };
 
 static uint64_t hash(const struct ll_group_key* key) {
     uint64_t h = ((uint64_t)key->stack << 32 | key->leader) * 0x9e3779b97f4a7c15U;
-    h ^= ((uint64_t)key->kind << 56) ^ ((uint64_t)key->loss << 2) ^ key->cause;
+    h ^= ((uint64_t)key->kind << 56) ^ ((uint64_t)key->loss << 2) ^ key->cause ^
+         ((uint64_t)key->loss_offset << 40);
     h *= 0xc2b2ae3d27d4eb4fU;
     return h ^ (h >> 29);
 }
 
 static bool same(const struct ll_group_key* a, const struct ll_group_key* b) {
     return a->kind == b->kind && a->stack == b->stack && a->leader == b->leader &&
-           a->loss == b->loss && a->cause == b->cause;
+           a->loss == b->loss && a->cause == b->cause &&
+           a->loss_offset == b->loss_offset;
 }
 
 // The place of `key`: its group, or the free place where it belongs.
@@ -93,7 +95,10 @@ static bool before(const struct ll_group_key* a, const struct ll_group_key* b) {
     if (a->leader != b->leader) {
         return a->leader < b->leader;
     }
-    return a->loss != b->loss ? a->loss < b->loss : a->cause < b->cause;
+    if (a->loss != b->loss) {
+        return a->loss < b->loss;
+    }
+    return a->cause != b->cause ? a->cause < b->cause : a->loss_offset < b->loss_offset;
 }
 
 // Restores the heap order of table[0..count) below `root`: heap sort needs no memory

@@ -13,6 +13,8 @@ struct ll_group_key {
     uint32_t leader;
     uint32_t loss;  // where the last reference went, 0 if not known
     uint32_t cause; // LL_CAUSE_*
+    // Of the slot in the container that was freed; 0 for other causes.
+    uint32_t loss_offset;
 };
 
 struct ll_group {

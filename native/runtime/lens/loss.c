@@ -30,6 +30,15 @@ void ll_loss_describe(struct ll_block block, struct ll_group_key* key) {
     case LL_STAMP_freed:
         key->cause = LL_CAUSE_container_freed;
         key->loss = stamp.place;
+        key->loss_offset = stamp.offset;
+        break;
+    case LL_STAMP_unmapped:
+        key->cause = LL_CAUSE_unmapped;
+        key->loss = stamp.place;
+        break;
+    case LL_STAMP_thread_exit:
+        key->cause = LL_CAUSE_thread_exit;
+        key->loss = stamp.place;
         break;
     default:
         key->cause = LL_CAUSE_not_in_memory;

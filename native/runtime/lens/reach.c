@@ -191,6 +191,7 @@ static uint32_t write_groups(struct ll_groups* groups) {
             .leader = group->key.leader,
             .loss = group->key.loss,
             .cause = group->key.cause,
+            .loss_offset = group->key.loss_offset,
             .blocks = group->blocks,
             .bytes = group->bytes,
             .indirect_blocks = group->indirect_blocks,

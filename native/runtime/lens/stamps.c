@@ -1,15 +1,31 @@
 #include "lens/stamps.h"
 
+#include <sys/uio.h>
+
 #include "base/attributes.h"
+#include "base/options.h"
 #include "heap/inspect.h"
 #include "os/memory.h"
+#include "os/residence.h"
+#include "os/syscall.h"
 #include "patch/hooks.h"
 #include "patch/shadow.h"
 
 enum { GRANULE = 16 };
 
-// What the runtime writes in place of a return address; no code lies this low.
-enum { MARK_BIRTH = 1, MARK_FREED = 2, MARK_LIMIT = 16 };
+// Of memory that is unmapped, so much is read at a time: the stack may be a signal's.
+enum { PIECE_BYTES = 1024 };
+
+// What the runtime writes in place of a return address; no code lies this low. Above
+// the mark's own bits stands the number of the word in the freed block.
+enum {
+    MARK_BIRTH = 1,
+    MARK_FREED = 2,
+    MARK_UNMAPPED = 3,
+    MARK_THREAD_EXIT = 4,
+    MARK_BITS = 4,
+    MARK_LIMIT = 0x10000,
+};
 
 bool ll_stamps_on;
 
@@ -42,13 +58,85 @@ void ll_stamp_birth(uintptr_t block) {
     stamp(block, 0, MARK_BIRTH);
 }
 
-void ll_stamp_freed(uintptr_t block, size_t size_bytes, uint32_t site) {
-    uint64_t* word = (uint64_t*)block;
-    for (uint64_t* end = word + size_bytes / sizeof *word; word < end; word++) {
+static bool is_searched(size_t size_bytes) {
+    return ll_options.search_limit == 0 || size_bytes <= ll_options.search_limit;
+}
+
+static uint64_t freed_mark(uintptr_t offset) {
+    uintptr_t farthest = LL_STAMP_FAR;
+    return (offset < farthest ? offset : farthest) / 8 << MARK_BITS | MARK_FREED;
+}
+
+void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t site) {
+    if (LL_UNLIKELY(!is_searched(end - start))) {
+        return;
+    }
+    for (uintptr_t at = start; at + sizeof(uint64_t) <= end; at += sizeof(uint64_t)) {
+        uint64_t* word = (uint64_t*)at;
         if (LL_UNLIKELY(*word >> 40 == LL_HEAP_TAG)) {
-            stamp(*word, site, MARK_FREED);
+            stamp(*word, site, freed_mark(at - block));
             *word = 0;
         }
+    }
+}
+
+static void stamp_words(const uint64_t* word, const uint64_t* end, uint32_t node,
+                        uint64_t mark) {
+    for (; word < end; word++) {
+        if (*word >> 40 == LL_HEAP_TAG) {
+            stamp(*word, node, mark);
+        }
+    }
+}
+
+// Read by a system call, which fails where a load would raise a signal.
+static void stamp_piece(uintptr_t start, uint32_t site) {
+    uint64_t copy[PIECE_BYTES / sizeof(uint64_t)];
+    struct iovec local = {copy, sizeof copy};
+    struct iovec remote = {(void*)start, sizeof copy};
+    long self = ll_syscall(SYS_getpid);
+    long got = ll_syscall(SYS_process_vm_readv, self, &local, 1, &remote, 1, 0);
+    if (got == (long)sizeof copy) {
+        stamp_words(copy, copy + sizeof copy / sizeof *copy, site, MARK_UNMAPPED);
+    }
+}
+
+void ll_stamp_unmapped(uintptr_t start, size_t size_bytes, uint32_t site) {
+    uintptr_t page = start & -(uintptr_t)LL_PAGE_SIZE;
+    uintptr_t end = (start + size_bytes + LL_PAGE_SIZE - 1) & -(uintptr_t)LL_PAGE_SIZE;
+    if (end <= page || !is_searched(size_bytes)) {
+        return;
+    }
+    struct ll_residence residence;
+    uintptr_t run_start;
+    uintptr_t run_end;
+    ll_residence_open(&residence);
+    while (ll_residence_next(&residence, residence.private_source, page, end,
+                             &run_start, &run_end)) {
+        for (page = run_start; page < run_end; page += PIECE_BYTES) {
+            stamp_piece(page, site);
+        }
+    }
+    ll_residence_close(&residence);
+}
+
+void ll_stamp_thread_exit(uintptr_t start, uintptr_t end, uint32_t node) {
+    stamp_words((const uint64_t*)((start + 7) & -(uintptr_t)8), (const uint64_t*)end,
+                node, MARK_THREAD_EXIT);
+}
+
+static uint32_t cause_of(uint64_t mark, uint64_t clock) {
+    switch (mark) {
+    case MARK_FREED:
+        return LL_STAMP_freed;
+    case MARK_UNMAPPED:
+        return LL_STAMP_unmapped;
+    case MARK_THREAD_EXIT:
+        return LL_STAMP_thread_exit;
+    case MARK_BIRTH:
+        return LL_STAMP_none;
+    default:
+        return clock == 0 ? LL_STAMP_none : LL_STAMP_store;
     }
 }
 
@@ -59,12 +147,11 @@ static struct ll_stamp read_stamp(struct ll_granule_stamp raw) {
         .place = ll_stamp_place(raw),
         .cause = LL_STAMP_store,
     };
-    if (caller == MARK_FREED) {
-        result.cause = LL_STAMP_freed;
-    } else if (caller == MARK_BIRTH || result.clock == 0) {
-        result.cause = LL_STAMP_none;
+    if (caller >= MARK_LIMIT) {
+        result.return_address = caller;
     } else {
-        result.return_address = caller < MARK_LIMIT ? 0 : caller;
+        result.cause = cause_of(caller & ((1U << MARK_BITS) - 1), result.clock);
+        result.offset = (uint32_t)(caller >> MARK_BITS) * 8;
     }
     return result;
 }

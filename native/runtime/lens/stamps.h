@@ -18,22 +18,35 @@ void ll_stamps_end(void);
 // A block is born: stamps left by those that lay there before count no more.
 void ll_stamp_birth(uintptr_t block);
 
-// The block's words are about to go: whatever they refer to loses a reference, and the
-// next owner of the memory must not find it. `site` is the call stack that frees.
-void ll_stamp_freed(uintptr_t block, size_t size_bytes, uint32_t site);
+// The words of `block` from `start` to `end` are about to go: whatever they refer to
+// loses a reference, and the next owner of the memory must not find it. `site` is the
+// call stack that frees. Blocks beyond the option `search_limit` are left alone.
+void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t site);
+
+// Memory that is not the heap's is about to be unmapped by the call stack `site`.
+void ll_stamp_unmapped(uintptr_t start, size_t size_bytes, uint32_t site);
+
+// A thread ends; `start` to `end` is the live part of its stack, with its thread-local
+// variables. `node` is the thread's first frame.
+void ll_stamp_thread_exit(uintptr_t start, uintptr_t end, uint32_t node);
 
 struct ll_stamp {
     uint64_t clock;
     uint32_t place;          // what a store's trampoline wrote, or a call stack's node
     uint64_t return_address; // of the frame that stored; 0 if unknown or not a store
     uint32_t cause;          // LL_STAMP_*
+    uint32_t offset;         // of the slot in the freed block, LL_STAMP_FAR if too far
 };
 
 enum {
-    LL_STAMP_none,  // nobody overwrote a reference since the block's birth
-    LL_STAMP_store, // `place` and `return_address` tell the store
-    LL_STAMP_freed, // `place` is the node of the call stack that freed the container
+    LL_STAMP_none,     // nobody overwrote a reference since the block's birth
+    LL_STAMP_store,    // `place` and `return_address` tell the store
+    LL_STAMP_freed,    // `place` is the node of the call stack that freed the container
+    LL_STAMP_unmapped, // `place` is the node of the call stack that unmapped it
+    LL_STAMP_thread_exit, // `place` is the node of the thread's first frame
 };
+
+enum { LL_STAMP_FAR = 0xfff * 8 };
 
 // The latest stamp of a block.
 struct ll_stamp ll_stamp_latest(uintptr_t block, size_t size_bytes);

@@ -7,7 +7,11 @@ from elftools.common.exceptions import ELFError
 from elftools.dwarf.die import DIE
 
 from leakline.symbols.call_targets import CallTargets, call_targets
-from leakline.symbols.data_symbols import DataSymbols, read_data_symbols
+from leakline.symbols.data_symbols import (
+    DataSymbols,
+    read_data_symbols,
+    read_thread_symbols,
+)
 from leakline.symbols.dwarf_entries import Uncertain
 from leakline.symbols.dwarf_types import can_hold_pointer, type_of
 from leakline.symbols.dwarf_unit import DwarfUnits, open_units
@@ -26,6 +30,7 @@ class OpenModule(NamedTuple):
     code: CodeFile
     targets: CallTargets
     symbols: DataSymbols
+    thread_symbols: DataSymbols
     units: DwarfUnits | None
 
 
@@ -98,6 +103,14 @@ class CodeReader:
         except (Uncertain, ELFError, KeyError, ValueError, RecursionError):
             return []
 
+    def global_entry(self, module: Module, address: int, symbol: str) -> DIE | None:
+        """The entry of a variable with a fixed address, as code at an address knows it."""
+        units = self.units_for(module, address)
+        try:
+            return units.variable_named(address, symbol) if units is not None else None
+        except (Uncertain, ELFError, KeyError, ValueError, RecursionError):
+            return None
+
     def can_return_pointer(self, module: Module, address: int) -> bool:
         """Whether the function at an address may return one; without data it may."""
         entry = self.function_entry(module, address)
@@ -115,6 +128,9 @@ def _open(module: Module) -> OpenModule | None:
         code = CodeFile(elf)
         targets = call_targets(elf, code)
         symbols = read_data_symbols(elf)
+        thread_symbols = read_thread_symbols(elf)
     except (ElfError, OSError):
         return None
-    return OpenModule(code, targets, symbols, open_units(debug_files(module)))
+    return OpenModule(
+        code, targets, symbols, thread_symbols, open_units(debug_files(module))
+    )

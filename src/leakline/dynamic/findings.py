@@ -1,10 +1,12 @@
 """Turns merged groups into findings: named stacks, fingerprints, ranking order."""
 
+from dataclasses import replace
+
 from leakline.dynamic.fingerprint import Fingerprints
 from leakline.dynamic.hints import Hints
 from leakline.dynamic.idleness import with_idleness
 from leakline.dynamic.merge import GroupKey, Groups, HeapGroup
-from leakline.dynamic.slots import slot_of
+from leakline.dynamic.slots import slot_in_freed, slot_of_store
 from leakline.dynamic.stacks import StackBuilder
 from leakline.model.finding import (
     Cause,
@@ -73,6 +75,8 @@ def _finding(name: str, key: GroupKey, group: HeapGroup, hints: Hints) -> Findin
 _CAUSES = {
     LossCause.OVERWRITTEN: Cause.OVERWRITTEN,
     LossCause.CONTAINER_FREED: Cause.CONTAINER_FREED,
+    LossCause.UNMAPPED: Cause.UNMAPPED,
+    LossCause.THREAD_EXIT: Cause.THREAD_EXIT,
 }
 
 
@@ -84,8 +88,25 @@ def _loss(key: GroupKey, hints: Hints) -> Loss | None:
     if cause is None or not key.loss:
         return None
     stack = hints.builder.stack(key.loss)
-    stored = cause is Cause.OVERWRITTEN and stack.frames
-    return Loss(cause, stack, slot_of(stack.frames[0]) if stored else None)
+    if cause is Cause.THREAD_EXIT and stack.frames:
+        # The thread's function is known, not where in it the thread ended.
+        first = replace(stack.frames[0], line=0, column=0)
+        stack = replace(stack, frames=(first, *stack.frames[1:]))
+        return Loss(cause, stack, None, Precision.FUNCTION)
+    return Loss(cause, stack, _slot(key, cause, hints))
+
+
+def _slot(key: GroupKey, cause: Cause, hints: Hints) -> str | None:
+    """The slot that held the last reference in memory."""
+    calls = hints.builder.calls(key.loss)
+    if not calls or not calls[0].address:
+        return None
+    place = hints.builder.table.addresses[calls[0].address]
+    if cause is Cause.OVERWRITTEN:
+        return slot_of_store(hints.reader, place)
+    if cause is Cause.CONTAINER_FREED:
+        return slot_in_freed(hints.reader, place, key.loss_offset)
+    return None
 
 
 def _loss_notes(loss: Loss | None) -> tuple[str, ...]:

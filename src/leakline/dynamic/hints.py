@@ -10,7 +10,7 @@ is not known, so there is no line.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from iced_x86 import Mnemonic, OpKind, Register
+from iced_x86 import Mnemonic, OpKind
 
 from leakline.dynamic.code_reader import CodeReader
 from leakline.dynamic.plain_names import plain_name
@@ -20,29 +20,10 @@ from leakline.dynamic.value_flow import ARGUMENTS, Carrier, ValueFlow, follow
 from leakline.model.finding import Cause, Loss, Precision
 from leakline.model.stack import Frame, Stack
 from leakline.recording._format import Node
+from leakline.symbols.dwarf_registers import DWARF_REGISTERS
 from leakline.symbols.locals import Local, Place
 from leakline.symbols.machine_code import MachineCode
 from leakline.symbols.resolve import Address
-from leakline.symbols.unwind_tables import RBP
-
-# Numbers of registers in DWARF data.
-_DWARF_REGISTERS = {
-    int(Register.RAX): 0,
-    int(Register.RDX): 1,
-    int(Register.RCX): 2,
-    int(Register.RBX): 3,
-    int(Register.RSI): 4,
-    int(Register.RDI): 5,
-    int(Register.RBP): RBP,
-    int(Register.R8): 8,
-    int(Register.R9): 9,
-    int(Register.R10): 10,
-    int(Register.R11): 11,
-    int(Register.R12): 12,
-    int(Register.R13): 13,
-    int(Register.R14): 14,
-    int(Register.R15): 15,
-}
 
 # How far before a call its arguments are looked for.
 _ARGUMENT_BYTES = 96
@@ -177,7 +158,7 @@ def _return_site(call: Call, table: StackTable) -> Address | None:
 def _place_of(carrier: Carrier) -> Place:
     if carrier.register is None:
         return Place(None, carrier.cfa_offset)
-    return Place(_DWARF_REGISTERS.get(carrier.register, -1))
+    return Place(DWARF_REGISTERS.get(carrier.register, -1))
 
 
 def _frame_index(frames: Sequence[Frame], local: Local | None) -> int:

@@ -28,6 +28,7 @@ class GroupKey(NamedTuple):
     leader: int
     loss: int = 0
     cause: LossCause = LossCause.UNKNOWN
+    loss_offset: int = 0
 
 
 @dataclass(slots=True)
@@ -75,7 +76,8 @@ def _add(
     leader = stacks.number(record.leader) if record.leader else 0
     loss = stacks.number(record.loss) if record.loss else 0
     cause = KNOWN_CAUSES.get(record.cause, LossCause.UNKNOWN)
-    key = GroupKey(kind, stacks.number(record.stack), leader, loss, cause)
+    stack = stacks.number(record.stack)
+    key = GroupKey(kind, stack, leader, loss, cause, record.loss_offset)
     group = group_at(groups, key)
     group.blocks += record.blocks
     group.bytes += record.bytes

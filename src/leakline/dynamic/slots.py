@@ -1,49 +1,28 @@
-"""Names the slot that a store overwrote, where the instruction itself says which."""
+"""Names the slot that held a reference which a store overwrote or a free took away."""
 
-from functools import lru_cache
-from pathlib import Path
+from leakline.dynamic.code_reader import CodeReader
+from leakline.dynamic.lvalues import Lvalues
+from leakline.symbols.resolve import Address
 
-from iced_x86 import Decoder
-
-from leakline.model.stack import Frame
-from leakline.symbols.data_symbols import DataSymbols, read_data_symbols
-from leakline.symbols.elf import SEGMENT_LOAD, ElfError, ElfFile, open_regular, read_elf
-
-_LONGEST_INSTRUCTION = 15
+# The offset that the runtime records when the slot lies further inside the block.
+FAR_OFFSET = 0xFFF * 8
 
 
-def slot_of(frame: Frame) -> str | None:
-    """Return the variable that the store at a frame overwrites; None if unknown.
+def slot_of_store(reader: CodeReader, store: Address) -> str | None:
+    """The variable or field that the store at an address overwrites, if known."""
+    place = Lvalues(reader, store.module).stored_by(store.offset)
+    return place.text if place is not None else None
 
-    Only stores to a fixed address name their variable; others get their address from
-    registers, which nobody kept.
+
+def slot_in_freed(reader: CodeReader, call: Address, offset: int) -> str | None:
+    """The field at an offset of what a call frees, if known.
+
+    Args:
+        reader: Opens the module.
+        call: An address inside the call of the freeing function.
+        offset: Of the slot in the block.
     """
-    try:
-        elf, symbols = _module(frame.module)
-        code = _code_at(elf, frame.offset)
-    except (ElfError, OSError):
+    if offset >= FAR_OFFSET:
         return None
-    instruction = Decoder(64, code, ip=frame.offset).decode()
-    if not instruction.is_ip_rel_memory_operand:
-        return None
-    found = symbols.find(instruction.ip_rel_memory_address)
-    if found is None:
-        return None
-    name, inside = found
-    return f"{name} + {inside}" if inside else name
-
-
-@lru_cache(maxsize=64)
-def _module(path: str) -> tuple[ElfFile, DataSymbols]:
-    elf = read_elf(Path(path))
-    return elf, read_data_symbols(elf)
-
-
-def _code_at(elf: ElfFile, address: int) -> bytes:
-    for segment in elf.segments:
-        inside = address - segment.address
-        if segment.kind == SEGMENT_LOAD and 0 <= inside < segment.file_size:
-            with open_regular(elf.path) as file:
-                file.seek(segment.offset + inside)
-                return file.read(_LONGEST_INSTRUCTION)
-    return b""
+    place = Lvalues(reader, call.module).in_argument(call.offset + 1, offset)
+    return place.text if place is not None else None

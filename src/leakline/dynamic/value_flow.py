@@ -87,7 +87,7 @@ ARGUMENTS = (
     Register.R8,
     Register.R9,
 )
-_KEPT_BY_CALLS = {
+KEPT_BY_CALLS = {
     Register.RBX,
     Register.RBP,
     Register.R12,
@@ -290,7 +290,7 @@ class _Follower:
         if self._is_released(instruction, name, state) or name in _NEVER_RETURNS:
             return []
         self._pass(instruction, state)
-        kept = {one for one in state.registers if one in _KEPT_BY_CALLS}
+        kept = {one for one in state.registers if one in KEPT_BY_CALLS}
         if name in _RETURNS_ARGUMENT and Register.RDI in state.registers:
             kept.add(int(Register.RAX))
         after = _State(frozenset(kept), state.slots)

@@ -80,6 +80,8 @@ class Cause(IntEnum):
     OVERWRITTEN = 1
     CONTAINER_FREED = 2
     NOT_IN_MEMORY = 3
+    UNMAPPED = 4
+    THREAD_EXIT = 5
 
 
 class Group(IntEnum):
@@ -205,7 +207,7 @@ class GroupRecord(NamedTuple):
     leader: int
     loss: int
     cause: int
-    reserved: int
+    loss_offset: int
     blocks: int
     bytes: int
     indirect_blocks: int
@@ -503,6 +505,11 @@ OPTIONS: dict[str, RuntimeOption] = {
         int,
         64,
         "frames kept of each call stack, 1 to 256",
+    ),
+    "search_limit": RuntimeOption(
+        int,
+        0,
+        "memory of more bytes is not searched when it goes; 0: all is",
     ),
     "stop_signal": RuntimeOption(
         int,

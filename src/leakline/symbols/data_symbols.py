@@ -4,10 +4,12 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from struct import Struct
 
-from leakline.symbols.elf import ElfFile, text_at
+from leakline.symbols.elf import SEGMENT_THREAD_LOCAL, ElfFile, text_at
 
 _SYMBOL = Struct("<IBBHQQ")
-_OBJECT = 1  # the type of a symbol that is a variable
+# The types of symbols that are variables.
+_OBJECT = 1
+_THREAD_LOCAL = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,31 @@ class DataSymbols:
 
 def read_data_symbols(elf: ElfFile) -> DataSymbols:
     """Return the variables of a file; none when it is stripped of them."""
+    return _read(elf, _OBJECT, 0)
+
+
+def read_thread_symbols(elf: ElfFile) -> DataSymbols:
+    """Return the thread-local variables of a program.
+
+    Their addresses are distances from the thread pointer, which are negative. Those of
+    a shared object are not known before it is loaded.
+    """
+    blocks = [one for one in elf.segments if one.kind == SEGMENT_THREAD_LOCAL]
+    if not blocks or not elf.has_interpreter:
+        return DataSymbols([], [], [])
+    alignment = max(blocks[0].alignment, 1)
+    size = (blocks[0].memory_size + alignment - 1) // alignment * alignment
+    return _read(elf, _THREAD_LOCAL, -size)
+
+
+def _read(elf: ElfFile, kind: int, base: int) -> DataSymbols:
     for symbols, strings in ((".symtab", ".strtab"), (".dynsym", ".dynstr")):
         data, names = elf.section(symbols), elf.section(strings)
         whole = data[: len(data) // _SYMBOL.size * _SYMBOL.size]
         rows = sorted(
-            (address, size, text_at(names, name))
+            (base + address, size, text_at(names, name))
             for name, info, _, section, address, size in _SYMBOL.iter_unpack(whole)
-            if info & 15 == _OBJECT and section and size
+            if info & 15 == kind and section and size
         )
         if rows:
             addresses, sizes, texts = zip(*rows, strict=True)

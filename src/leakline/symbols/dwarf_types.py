@@ -1,5 +1,7 @@
 """Types in DWARF data: what they refer to, and which member lies at an offset."""
 
+from typing import NamedTuple
+
 from elftools.dwarf.die import DIE
 
 from leakline.symbols.dwarf_entries import (
@@ -53,35 +55,40 @@ def can_hold_pointer(die: DIE | None) -> bool:
         return True
 
 
-def member_path(die: DIE | None, offset: int) -> str | None:
-    """The member of a type at an offset, as it is written behind the variable's name.
+class Member(NamedTuple):
+    """A member of a type: how it is written behind a variable's name, and its type."""
 
-    Empty for the variable itself; None when the offset lies outside.
+    path: str
+    type: DIE | None
+
+
+def member_at(die: DIE | None, offset: int) -> Member | None:
+    """The member of a type at an offset; None when the offset lies outside.
+
+    The path is empty for the variable itself.
     """
     path = ""
     for _ in range(DEPTH_LIMIT):
         if die is None:
-            return path if offset < POINTER_BYTES else None
+            return Member(path, None) if 0 <= offset < POINTER_BYTES else None
         if not 0 <= offset < _size(die):
             return None
         if die.tag == "DW_TAG_array_type":
             element = type_of(die)
             size = _size(element) if element is not None else 0
             if size <= 0:
-                return path
+                return Member(path, None)
             path += f"[{offset // size}]"
             offset %= size
             die = element
-        elif die.tag in AGGREGATES:
-            member = _member_at(die, offset)
-            if member is None:
-                return path
-            die, start, name = member
-            path += name
-            offset -= start
-        else:
-            return path
-    return path
+            continue
+        member = _member_at(die, offset) if die.tag in AGGREGATES else None
+        if member is None:
+            return Member(path, die)
+        die, start, name = member
+        path += name
+        offset -= start
+    return None
 
 
 def _plain(die: DIE) -> DIE | None:

@@ -1,5 +1,6 @@
 """Opens the DWARF data of a file and finds the function that contains an address."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,7 +12,13 @@ from elftools.dwarf.dwarfinfo import DWARFInfo
 from elftools.elf.elffile import ELFFile
 
 from leakline.symbols.debug_files import DebugFiles
-from leakline.symbols.dwarf_entries import DEPTH_LIMIT, Uncertain, ranges_of
+from leakline.symbols.dwarf_entries import (
+    DEPTH_LIMIT,
+    Uncertain,
+    linkage_name_of,
+    name_of,
+    ranges_of,
+)
 
 SCOPES_OF_FUNCTIONS = frozenset(
     {
@@ -21,6 +28,8 @@ SCOPES_OF_FUNCTIONS = frozenset(
         "DW_TAG_module",
     }
 )
+
+SCOPES_IN_FUNCTIONS = frozenset({"DW_TAG_lexical_block", "DW_TAG_inlined_subroutine"})
 
 # Units larger than this would take seconds to read.
 UNIT_LIMIT_BYTES = 16 << 20
@@ -52,6 +61,7 @@ class DwarfUnits:
         self._units = _Index(unit.get_top_DIE() for unit in small)
         self._outer: dict[int, _Index] = {}
         self._nested: dict[int, _Index] = {}
+        self._variables: dict[int, dict[str, DIE]] = {}
 
     def unit_at(self, address: int) -> DIE | None:
         """The root entry of the unit that contains a link-time address."""
@@ -72,6 +82,53 @@ class DwarfUnits:
         if key not in self._nested:
             self._nested[key] = _Index(_nested_functions(top.iter_children(), 0))
         return self._nested[key].find(address)
+
+    def variable_named(self, address: int, symbol: str) -> DIE | None:
+        """A variable of the unit that contains an address, by its linkage name.
+
+        Variables of functions are found by their plain name in that function only.
+        """
+        top = self.unit_at(address)
+        if top is None:
+            return None
+        if top.offset not in self._variables:
+            entries = _variables(top.iter_children(), 0)
+            known: dict[str, DIE] = {}
+            for entry in entries:
+                known.setdefault(name_of(entry), entry)
+                known[linkage_name_of(entry)] = entry
+            self._variables[top.offset] = known
+        variables = self._variables[top.offset]
+        found = variables.get(symbol) or variables.get(_last_name(symbol))
+        function = self.function_at(address) if found is None else None
+        if function is None:
+            return found
+        plain = symbol.partition(".")[0]
+        return next(
+            (
+                one
+                for one in _inner_variables(function, 0)
+                if linkage_name_of(one) in (symbol, plain)
+                or _is_local_symbol(symbol, name_of(one))
+            ),
+            None,
+        )
+
+
+def _last_name(symbol: str) -> str:
+    """The plain name in a mangled one; empty unless it is in plain namespaces."""
+    parts = re.fullmatch(r"_ZN(.+)E", symbol)
+    rest, last = parts[1] if parts else "", ""
+    while length := re.match(r"\d+", rest):
+        start = length.end()
+        last = rest[start : start + int(length[0])]
+        rest = rest[start + int(length[0]) :]
+    return last if not rest else ""
+
+
+def _is_local_symbol(symbol: str, name: str) -> bool:
+    """Whether a mangled symbol is that of a static variable in a function."""
+    return symbol.startswith("_ZZ") and symbol.endswith(f"E{len(name)}{name}")
 
 
 def open_units(files: DebugFiles) -> DwarfUnits | None:
@@ -94,6 +151,23 @@ def _open(path: Path) -> DWARFInfo:
 
 def _functions(entries: Iterable[DIE]) -> Iterator[DIE]:
     return (die for die in entries if die.tag == "DW_TAG_subprogram")
+
+
+def _variables(entries: Iterable[DIE], depth: int) -> Iterator[DIE]:
+    """Variables outside functions; a definition may lie apart from its namespace."""
+    for die in entries:
+        if die.tag == "DW_TAG_variable":
+            yield die
+        elif die.tag == "DW_TAG_namespace" and depth < DEPTH_LIMIT:
+            yield from _variables(die.iter_children(), depth + 1)
+
+
+def _inner_variables(scope: DIE, depth: int) -> Iterator[DIE]:
+    for die in scope.iter_children():
+        if die.tag == "DW_TAG_variable":
+            yield die
+        elif die.tag in SCOPES_IN_FUNCTIONS and depth < DEPTH_LIMIT:
+            yield from _inner_variables(die, depth + 1)
 
 
 def _nested_functions(entries: Iterable[DIE], depth: int) -> Iterator[DIE]:

@@ -24,6 +24,7 @@ MACHINE_X86_64 = 62
 SEGMENT_LOAD = 1
 SEGMENT_INTERPRETER = 3
 SEGMENT_NOTE = 4
+SEGMENT_THREAD_LOCAL = 7
 SECTION_NO_BITS = 8
 SECTION_CODE = 4
 SECTION_COMPRESSED = 0x800
@@ -57,6 +58,7 @@ class Segment(NamedTuple):
     address: int
     file_size: int
     memory_size: int
+    alignment: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +167,8 @@ def _read_segments(descriptor: int, offset: int, count: int) -> tuple[Segment, .
         data[: len(data) // SEGMENT_64.size * SEGMENT_64.size]
     )
     return tuple(
-        Segment(kind, flags, position, address, file_size, memory_size)
-        for kind, flags, position, address, _, file_size, memory_size, _ in rows
+        Segment(kind, flags, position, address, file_size, memory_size, alignment)
+        for kind, flags, position, address, _, file_size, memory_size, alignment in rows
     )
 
 

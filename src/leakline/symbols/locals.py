@@ -24,7 +24,7 @@ from leakline.symbols.dwarf_entries import (
     name_of,
     ranges_of,
 )
-from leakline.symbols.dwarf_types import member_path, type_of
+from leakline.symbols.dwarf_types import member_at, type_of
 from leakline.symbols.dwarf_unit import DwarfUnits
 
 INLINED = "DW_TAG_inlined_subroutine"
@@ -126,12 +126,12 @@ def _stays(owner: DIE, scope: DIE, die: DIE) -> Iterator[_Stay]:
 
 def _local(stay: _Stay, offset: int) -> list[Local]:
     die, scope = stay.entry, stay.scope
-    path = member_path(type_of(die), offset)
-    if path is None:
+    member = member_at(type_of(die), offset)
+    if member is None:
         return []
     return [
         Local(
-            name_of(die) + path,
+            name_of(die) + member.path,
             name_of(scope),
             die.tag == "DW_TAG_formal_parameter",
             scope.tag == INLINED,

@@ -27,6 +27,7 @@ class MachineCode:
     Attributes:
         instructions: By address.
         tail_calls: Addresses of jumps that leave the function.
+        branch_targets: Addresses that jumps inside the function lead to.
         is_complete: No jump through a table or register hides where it goes.
     """
 
@@ -34,6 +35,7 @@ class MachineCode:
     end: int
     instructions: dict[int, Instruction] = field(default_factory=dict)
     tail_calls: set[int] = field(default_factory=set)
+    branch_targets: set[int] = field(default_factory=set)
     is_complete: bool = True
     _parts: list[Function] = field(default_factory=list)
 
@@ -145,7 +147,10 @@ class CodeFile:
             if instruction.flow_control == FlowControl.INDIRECT_BRANCH:
                 code.is_complete = False
             target = _jump_target(instruction)
-            if target is None or target in code.instructions:
+            if target is None:
+                continue
+            code.branch_targets.add(target)
+            if target in code.instructions:
                 continue
             other = self._find(target)
             if other is not None and other.rule_at(target) not in (AT_ENTRY, None):

@@ -1,0 +1,261 @@
+"""Writes the memory operand of an instruction as the program's source would.
+
+The address comes from registers; what those hold is told by debug information at the
+instruction, or by the instructions before it in the same straight line of code.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from elftools.common.exceptions import ELFError
+from elftools.dwarf.die import DIE
+from iced_x86 import FlowControl, Instruction, Mnemonic, OpKind, Register, RegisterExt
+
+from leakline.dynamic.code_reader import CodeReader
+from leakline.dynamic.value_flow import KEPT_BY_CALLS
+from leakline.symbols.demangle import demangle
+from leakline.symbols.dwarf_entries import Uncertain
+from leakline.symbols.dwarf_registers import DWARF_REGISTERS
+from leakline.symbols.dwarf_types import AGGREGATES, is_pointer, member_at, type_of
+from leakline.symbols.locals import Place
+from leakline.symbols.machine_code import MachineCode
+from leakline.symbols.resolve import Module
+
+# Instructions looked back through, and pointers followed, before giving up.
+_FARTHEST = 24
+_DEEPEST = 4
+
+_INDEXING = {
+    Mnemonic.ADD,
+    Mnemonic.SHL,
+    Mnemonic.CDQE,
+    Mnemonic.MOVSXD,
+    Mnemonic.IMUL,
+}
+
+
+class Lvalue(NamedTuple):
+    """A place in memory, as it is written, with its type if that is known."""
+
+    text: str
+    type: DIE | None
+
+
+class _Pointer(NamedTuple):
+    """A pointer: `text` is what it points to, or with `is_value` the pointer itself."""
+
+    text: str
+    target: DIE | None
+    is_value: bool
+    indexed: bool = False
+
+
+@dataclass(slots=True)
+class Lvalues:
+    """Names operands of the code of a module."""
+
+    reader: CodeReader
+    module: Module
+
+    def stored_by(self, address: int) -> Lvalue | None:
+        """The place that the store at an address writes to."""
+        code = self.reader.code_at(self.module, address)
+        instruction = code.instructions.get(address) if code is not None else None
+        if code is None or instruction is None:
+            return None
+        try:
+            return self._operand(code, instruction, 0)
+        except (Uncertain, ELFError, KeyError, ValueError):
+            return None
+
+    def in_argument(self, site: int, offset: int) -> Lvalue | None:
+        """The place behind the first argument of the call that returns to a site."""
+        code = self.reader.code_at(self.module, site - 1)
+        call = _ending_at(code, site) if code is not None else None
+        if code is None or call is None:
+            return None
+        try:
+            pointer = self._register(code, call.ip, int(Register.RDI), 0)
+            return _behind(pointer, offset, indexed=False) if pointer else None
+        except (Uncertain, ELFError, KeyError, ValueError):
+            return None
+
+    def _operand(
+        self, code: MachineCode, instruction: Instruction, depth: int
+    ) -> Lvalue | None:
+        if instruction.is_ip_rel_memory_operand:
+            at = int(instruction.ip_rel_memory_address)
+            return self._global(instruction.ip, at)
+        slot = code.slot_of(instruction)
+        if slot is not None:
+            place = Place(None, slot)
+            return self._local(instruction.ip, place)
+        indexed = instruction.memory_index != Register.NONE
+        displacement = int(instruction.memory_displacement)
+        if displacement >= 1 << 63:
+            displacement -= 1 << 64
+        for register in (instruction.memory_base, instruction.memory_index):
+            if register != Register.NONE:
+                pointer = self._register(code, instruction.ip, int(register), depth)
+                if pointer is not None:
+                    return _behind(pointer, displacement, indexed=indexed)
+        if indexed or int(instruction.memory_base):
+            return None
+        if instruction.segment_prefix == Register.FS:
+            return self._thread_local(instruction.ip, displacement)
+        return self._global(instruction.ip, displacement)
+
+    def _register(
+        self, code: MachineCode, address: int, register: int, depth: int
+    ) -> _Pointer | None:
+        """What a register points to before the instruction at an address."""
+        if depth > _DEEPEST:
+            return None
+        indexed = False
+        for at, before in _backwards(code, address, register):
+            named = self._named(at, register)
+            if named is not None:
+                return named._replace(indexed=indexed)
+            if before is None or not _writes(before, register):
+                continue
+            if before.mnemonic not in _INDEXING:
+                found = self._source(code, before, depth)
+                return found and found._replace(indexed=indexed or found.indexed)
+            indexed = True
+            other = _other_operand(before, register)
+            found = self._register(code, before.ip, other, depth + 1) if other else None
+            if found is not None:
+                return found._replace(indexed=True)
+        return None
+
+    def _named(self, address: int, register: int) -> _Pointer | None:
+        """The variable in a register, if it is a pointer."""
+        number = DWARF_REGISTERS.get(register)
+        local = self._local(address, Place(number)) if number is not None else None
+        if local is None or not is_pointer(local.type):
+            return None
+        return _Pointer(local.text, type_of(local.type), is_value=True)
+
+    def _source(
+        self, code: MachineCode, instruction: Instruction, depth: int
+    ) -> _Pointer | None:
+        """What the target of a plain move points to."""
+        if instruction.mnemonic == Mnemonic.LEA:
+            place = self._operand(code, instruction, depth + 1)
+            return _Pointer(place.text, place.type, is_value=False) if place else None
+        if instruction.mnemonic != Mnemonic.MOV:
+            return None
+        if instruction.op1_kind == OpKind.REGISTER:
+            source = int(instruction.op1_register)
+            return self._register(code, instruction.ip, source, depth + 1)
+        if instruction.op1_kind == OpKind.MEMORY:
+            place = self._operand(code, instruction, depth + 1)
+            if place is not None and is_pointer(place.type):
+                return _Pointer(place.text, type_of(place.type), is_value=True)
+        return None
+
+    def _local(self, address: int, place: Place) -> Lvalue | None:
+        found = self.reader.locals_at(self.module, address, place)
+        if not found:
+            return None
+        member = member_at(type_of(found[0].entry), found[0].offset)
+        return Lvalue(found[0].name, member.type if member else None)
+
+    def _global(self, address: int, at: int) -> Lvalue | None:
+        opened = self.reader.open(self.module)
+        found = opened.symbols.find(at) if opened is not None else None
+        return self._variable(address, *found) if found is not None else None
+
+    def _thread_local(self, address: int, distance: int) -> Lvalue | None:
+        opened = self.reader.open(self.module)
+        symbols = opened.thread_symbols if opened is not None else None
+        found = symbols.find(distance) if symbols is not None else None
+        return self._variable(address, *found) if found is not None else None
+
+    def _variable(self, address: int, symbol: str, inside: int) -> Lvalue:
+        name = demangle([symbol])[symbol]
+        entry = self.reader.global_entry(self.module, address, symbol)
+        member = member_at(type_of(entry), inside) if entry is not None else None
+        if member is not None:
+            return Lvalue(name + member.path, member.type)
+        return Lvalue(f"{name} + {inside}" if inside else name, None)
+
+
+def _behind(pointer: _Pointer, offset: int, *, indexed: bool) -> Lvalue | None:
+    """The place at an offset from where a pointer points."""
+    indexed = indexed or pointer.indexed
+    target = pointer.target
+    if not pointer.is_value:
+        if indexed:
+            element = _element(target)
+            return Lvalue(f"{_without_index(pointer.text)}[...]", element)
+        member = member_at(target, offset)
+        return Lvalue(pointer.text + member.path, member.type) if member else None
+    if target is not None and target.tag in AGGREGATES and not indexed:
+        member = member_at(target, offset)
+        if member is None:
+            return None
+        path = member.path.removeprefix(".")
+        arrow = "->" if path and not path.startswith("[") else ""
+        return Lvalue(f"{pointer.text}{arrow}{path}", member.type)
+    if indexed:
+        return Lvalue(f"{pointer.text}[...]", target)
+    text = f"*{pointer.text}" if offset == 0 else f"{pointer.text}[{offset // 8}]"
+    return Lvalue(text, target)
+
+
+def _element(die: DIE | None) -> DIE | None:
+    return type_of(die) if die is not None and die.tag == "DW_TAG_array_type" else die
+
+
+def _without_index(text: str) -> str:
+    return text.removesuffix("[0]")
+
+
+def _ending_at(code: MachineCode, address: int) -> Instruction | None:
+    for size in range(1, 16):
+        instruction = code.instructions.get(address - size)
+        if instruction is not None and instruction.next_ip == address:
+            return instruction
+    return None
+
+
+def _backwards(
+    code: MachineCode, address: int, register: int
+) -> Iterator[tuple[int, Instruction | None]]:
+    """Addresses of a straight line of code with the instructions before them."""
+    for _ in range(_FARTHEST):
+        before = _ending_at(code, address)
+        joined = address in code.branch_targets
+        if before is None or joined or not _is_passed_through(before, register):
+            yield address, None
+            return
+        yield address, before
+        address = before.ip
+
+
+def _is_passed_through(instruction: Instruction, register: int) -> bool:
+    """Whether a register is the same on both sides of a jump or call that goes on."""
+    flow = instruction.flow_control
+    if flow in (FlowControl.CALL, FlowControl.INDIRECT_CALL):
+        return register in KEPT_BY_CALLS
+    return flow in (FlowControl.NEXT, FlowControl.CONDITIONAL_BRANCH)
+
+
+def _writes(instruction: Instruction, register: int) -> bool:
+    if instruction.op_count == 0:
+        return instruction.mnemonic == Mnemonic.CDQE and register == Register.RAX
+    if instruction.op0_kind != OpKind.REGISTER:
+        return False
+    if instruction.mnemonic in (Mnemonic.CMP, Mnemonic.TEST, Mnemonic.PUSH):
+        return False
+    return int(RegisterExt.full_register(instruction.op0_register)) == register
+
+
+def _other_operand(instruction: Instruction, register: int) -> int:
+    """The register that an addition adds, 0 if none."""
+    if instruction.mnemonic != Mnemonic.ADD or instruction.op1_kind != OpKind.REGISTER:
+        return 0
+    other = int(instruction.op1_register)
+    return other if other != register else 0

@@ -1,0 +1,188 @@
+// Every way in which memory that holds the last reference can go. A comment
+// `loss(NAME): CAUSE` marks the line that loses what the function NAME allocated.
+#include <cstdio>
+#include <memory>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <vector>
+
+extern "C" {
+#include "corpus.h"
+}
+
+namespace {
+
+struct Node {
+    Node* left = nullptr;
+    Node* right = nullptr;
+    char* text = nullptr;
+};
+
+struct Owner {
+    std::vector<char*> texts;
+    char* name = nullptr;
+};
+
+struct Config {
+    int depth = 0;
+    struct {
+        char* path = nullptr;
+    } log;
+    char* hosts[3] = {};
+};
+
+Config config;
+thread_local char* of_thread;
+char* volatile grown;
+
+CASE char* at_munmap_bad() {
+    return new char[300];
+}
+
+CASE char* at_thread_exit_bad() {
+    return new char[301];
+}
+
+CASE char* at_pthread_exit_bad() {
+    return new char[302];
+}
+
+CASE char* in_vector_bad() {
+    return new char[303];
+}
+
+CASE char* in_deleted_object_bad() {
+    return new char[304];
+}
+
+CASE char* in_unique_bad() {
+    return new char[305];
+}
+
+CASE char* in_global_struct_bad() {
+    return new char[306];
+}
+
+CASE char* in_global_array_bad() {
+    return new char[307];
+}
+
+CASE char* failed_realloc_bad() {
+    return static_cast<char*>(malloc(308));
+}
+
+CASE char* behind_shrunk_bad() {
+    return static_cast<char*>(malloc(309));
+}
+
+CASE char* moved_along_bad() {
+    return static_cast<char*>(malloc(310));
+}
+
+CASE Node* tree_bad() {
+    return new Node;
+}
+
+CASE void unmap_region() {
+    void* region = mmap(nullptr, 3 * 4096, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static_cast<char**>(region)[600] = at_munmap_bad();
+    scrub();
+    munmap(region, 3 * 4096); // loss(at_munmap_bad): unmapped
+}
+
+void* keep_in_thread(void*) { // loss(at_thread_exit_bad): thread-exit
+    of_thread = at_thread_exit_bad();
+    KEEP(&of_thread);
+    return nullptr;
+}
+
+void* leave_thread(void*) { // loss(at_pthread_exit_bad): thread-exit
+    char* volatile mine = at_pthread_exit_bad();
+    KEEP(&mine);
+    pthread_exit(nullptr);
+}
+
+CASE void run_thread(void* (*routine)(void*)) {
+    pthread_t thread;
+    pthread_create(&thread, nullptr, routine, nullptr);
+    pthread_join(thread, nullptr);
+}
+
+CASE void drop_vector() {
+    auto* owner = new Owner;
+    owner->texts.push_back(in_vector_bad());
+    owner->name = in_deleted_object_bad();
+    KEEP(owner);
+    scrub();
+    delete owner; // loss(in_vector_bad): container-freed
+    // loss(in_deleted_object_bad): container-freed
+}
+
+CASE void release_unique() {
+    static std::unique_ptr<char[]> holder;
+    holder.reset(in_unique_bad());
+    KEEP(&holder);
+    scrub();
+    (void)holder.release(); // loss(in_unique_bad): overwritten
+    KEEP(&holder);
+}
+
+CASE void clear_globals(int index) {
+    config.log.path = in_global_struct_bad();
+    config.hosts[index] = in_global_array_bad();
+    KEEP(&config);
+    scrub();
+    config.log.path = nullptr; // loss(in_global_struct_bad): overwritten
+    config.hosts[2] = nullptr; // loss(in_global_array_bad): overwritten
+    KEEP(&config);
+}
+
+CASE void fail_to_grow(size_t size) {
+    grown = failed_realloc_bad();
+    scrub();
+    grown = static_cast<char*>(
+        realloc(grown, size)); // loss(failed_realloc_bad): overwritten
+}
+
+CASE void shrink() {
+    auto** table = static_cast<char**>(calloc(100, sizeof(char*)));
+    table[90] = behind_shrunk_bad();
+    table[10] = moved_along_bad();
+    scrub();
+    table = static_cast<char**>(
+        realloc(table, 60 * sizeof(char*))); // loss(behind_shrunk_bad): container-freed
+    table = static_cast<char**>(realloc(table, 5000 * sizeof(char*)));
+    scrub();
+    table[10] = nullptr; // loss(moved_along_bad): overwritten
+    KEEP(table);
+    free(table);
+}
+
+CASE void drop_tree() {
+    static Node* root;
+    root = tree_bad();
+    root->left = tree_bad();
+    root->right = tree_bad();
+    root->right->left = tree_bad();
+    KEEP(&root);
+    scrub();
+    root = nullptr; // loss(tree_bad): overwritten
+    KEEP(&root);
+}
+
+} // namespace
+
+int main() {
+    unmap_region();
+    run_thread(keep_in_thread);
+    run_thread(leave_thread);
+    drop_vector();
+    release_unique();
+    clear_globals(2);
+    fail_to_grow(SIZE_MAX / 4);
+    shrink();
+    drop_tree();
+    scrub();
+    return 0;
+}

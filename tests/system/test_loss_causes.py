@@ -1,0 +1,79 @@
+"""Every way in which memory with the last reference goes, and the name of the slot."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import PROGRAMS, Outcome, watch_in
+
+MARK = re.compile(r"// loss\((\w+)\): ([\w-]+)")
+PROGRAM = "loss_causes.cpp"
+SLOTS = {
+    "in_global_struct_bad": "config.log.path",
+    "in_global_array_bad": "config.hosts[2]",
+    "in_deleted_object_bad": "owner->name",
+    "failed_realloc_bad": "grown",
+    "tree_bad": "drop_tree()::root",
+}
+
+
+def losses(outcome: Outcome) -> dict[str, dict[str, Any]]:
+    """Return the lost findings by the plain name of the function that allocates."""
+    found = {}
+    for finding in outcome.report["findings"]:
+        for frame in finding["allocation"]["frames"]:
+            for name in re.findall(r"\w+_bad", frame["function"]):
+                if finding["kind"] == "lost":
+                    found[name] = finding
+    return found
+
+
+@pytest.fixture(scope="module", params=["-O0", "-O2"])
+def found(
+    request: pytest.FixtureRequest,
+    build: Callable[..., Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("causes")
+    program = build(PROGRAM, request.param)
+    return losses(watch_in(folder, [program], "--lens", "loss"))
+
+
+def test_cause_and_line_are_right(found: dict[str, dict[str, Any]]) -> None:
+    lines = (PROGRAMS / PROGRAM).read_text().splitlines()
+    for number, line in enumerate(lines, 1):
+        mark = MARK.search(line)
+        if mark is None:
+            continue
+        loss = found[mark[1]]["loss"]
+        assert loss["cause"] == mark[2], mark[1]
+        # A statement of several lines counts by its first, a comment below by the last.
+        own = {frame["line"] for frame in loss["frames"] if PROGRAM in frame["file"]}
+        # Two frames are known of a store: here both may lie in the library's header.
+        if loss["cause"] != "thread-exit" and (own or mark[1] != "in_unique_bad"):
+            assert own & {number - 1, number}, mark[1]
+
+
+def test_an_ended_thread_is_named_by_its_function(
+    found: dict[str, dict[str, Any]],
+) -> None:
+    for name, function in (
+        ("at_thread_exit_bad", "keep_in_thread"),
+        ("at_pthread_exit_bad", "leave_thread"),
+    ):
+        loss = found[name]["loss"]
+        assert function in loss["frames"][0]["function"]
+        assert (loss["frames"][0]["line"], loss["precision"]) == (0, "function")
+
+
+def test_slots_are_named(found: dict[str, dict[str, Any]]) -> None:
+    for name, slot in SLOTS.items():
+        assert found[name]["loss"]["slot"].endswith(slot), name
+
+
+def test_a_lost_tree_is_one_finding(found: dict[str, dict[str, Any]]) -> None:
+    tree = found["tree_bad"]
+    assert (tree["blocks"], tree["indirect_blocks"]) == (1, 3)
