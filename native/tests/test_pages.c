@@ -184,16 +184,16 @@ static void parent_and_child_do_not_share_the_heap(void) {
     memset(blocks[60], 'a', BLOCK_BYTES);
     memset(blocks[61], 'a', BLOCK_BYTES);
     watch_everything(1000);
-    ll_heap_fork_prepare();
     ll_pages_fork_prepare();
+    ll_heap_fork_prepare();
     pid_t child = fork();
     if (child == 0) {
         ll_pages_fork_child();
         ll_heap_fork_child();
         _exit(child_sees_its_own_memory());
     }
-    ll_pages_fork_parent();
     ll_heap_fork_parent();
+    ll_pages_fork_parent();
     memset(blocks[61], 'p', BLOCK_BYTES);
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     CHECK(blocks[60][1] == 'a' && blocks[61][1] == 'p');

@@ -15,6 +15,8 @@
 // REAL(result, name, parameters)
 #define LL_REAL_FUNCTIONS                                                              \
     REAL(pid_t, fork, (void))                                                          \
+    REAL(pid_t, _Fork, (void))                                                         \
+    REAL(int, clone, (int (*)(void*), void*, int, void*, ...))                         \
     REAL(int, execve, (const char*, char* const[], char* const[]))                     \
     REAL(int, execvpe, (const char*, char* const[], char* const[]))                    \
     REAL(int, fexecve, (int, char* const[], char* const[]))                            \

@@ -28,12 +28,15 @@ void ll_pages_write(void);
 // known.
 bool ll_pages_idle_ns(struct ll_block block, uint64_t* lower_ns);
 
-// Around fork. Parent and child never share the heap: the child gets it as it was and
-// is not watched; the parent goes on with a copy, or, when that would take long, is
-// watched no more.
+// Around fork, under the look lock and outside the heap's locks. Parent and child never
+// share the heap: the child gets it as it was and is not watched; the parent goes on
+// with a copy, or, when that would take long, is watched no more.
 void ll_pages_fork_prepare(void);
 void ll_pages_fork_parent(void);
 void ll_pages_fork_child(void);
+
+// Before a fork that nobody will tell us the end of: neither side is watched any more.
+void ll_pages_unknown_fork(void);
 
 // Before this process becomes another program, and when it did not.
 void ll_pages_suspend(void);

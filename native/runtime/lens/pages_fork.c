@@ -1,6 +1,7 @@
-// Shared memory stays shared across fork, which the heap must not. Up to a limit the
-// parent moves to a copy and goes on being watched; beyond it both sides get private
-// views of the same file and the watch ends.
+// Shared memory stays shared across fork, which the heap must not. So before a fork the
+// heap becomes a private view of its file, which fork then copies as any memory. After
+// it the child leaves it at that. The parent moves its heap into a file of its own and
+// goes on being watched, unless that would take long.
 #include "base/attributes.h"
 #include "format/records.h"
 #include "heap/page_states.h"
@@ -9,67 +10,99 @@
 #include "lens/pages_state.h"
 #include "os/backing.h"
 #include "os/companion.h"
-#include "os/tasks.h"
+#include "os/world.h"
 
 enum { COPIED_BYTES_MAX = 64 << 20 };
 
-// Set before the fork, for both sides.
-static bool is_shared;
-static bool is_to_be_copied;
+static bool was_shared; // set before the fork, for both sides
 
-static bool count_task(int tid, void* count) {
-    (void)tid;
-    return ++*(unsigned*)count < 2;
+static bool have_all_stopped(const struct ll_world* world) {
+    for (size_t i = 0; i < world->count; i++) {
+        if (!world->threads[i].stopped) {
+            return false;
+        }
+    }
+    return true;
 }
 
-// Other threads would write while the heap is copied.
-static bool has_other_threads(void) {
-    unsigned count = 0;
-    return !ll_tasks_visit(count_task, &count) || count > 1;
+// Does something to the heap while no other thread runs. `action` is told whether that
+// is certain.
+static void do_alone(void (*action)(bool is_certain)) {
+    struct ll_world world;
+    bool is_stopped = ll_world_stop(&world);
+    action(is_stopped && have_all_stopped(&world));
+    if (is_stopped) {
+        ll_world_resume(&world);
+    }
 }
 
-static bool freeze(void) {
-    return ll_backing_freeze(ll_range.start, ll_range.used_bytes);
+static bool scan_here(void) {
+    struct ll_presence presence;
+    if (!ll_presence_open(&presence)) {
+        return false;
+    }
+    bool is_known = ll_watch_scan(&ll_pages.watch, &presence);
+    ll_presence_close(&presence);
+    return is_known;
+}
+
+// A private view begins with an empty page table, so what was touched before has to be
+// known first.
+static void freeze(bool is_certain) {
+    if (!is_certain || !scan_here()) {
+        ll_watch_end(&ll_pages.watch);
+    }
+    ll_backing_freeze(ll_range.start, ll_range.used_bytes);
+}
+
+static void renew(bool is_certain) {
+    if (!is_certain) {
+        ll_pages_end("it forked while not all of its threads could be stopped; its "
+                     "heap was not watched from then on");
+    } else if (!scan_here() || !ll_backing_renew(ll_range.start, ll_range.used_bytes)) {
+        ll_pages_end("it forked, and its heap could not be watched from then on");
+    } else {
+        ll_pages.mappings++;
+    }
 }
 
 void ll_pages_fork_prepare(void) {
-    is_shared = ll_backing_is_shared();
-    if (!is_shared) {
-        return;
-    }
-    is_to_be_copied = ll_pages.state == LL_TRACKING_active && !has_other_threads() &&
-                      ll_backing_bytes() <= COPIED_BYTES_MAX;
-    if (is_to_be_copied) {
-        ll_pages_settle();
-    } else {
+    was_shared = ll_backing_is_shared();
+    if (was_shared) {
         ll_pages_lock();
-        freeze();
-        ll_pages_end("it forked, and from then on its heap was not watched");
+        do_alone(freeze);
     }
 }
 
 void ll_pages_fork_parent(void) {
-    if (!is_shared) {
+    if (!was_shared) {
         return;
     }
-    if (is_to_be_copied && ll_backing_renew(ll_range.start, ll_range.used_bytes)) {
-        ll_pages.mappings++;
-    } else if (is_to_be_copied) {
-        freeze();
-        ll_pages_end("it forked, and there was no memory to copy its heap");
+    if (ll_backing_bytes() > COPIED_BYTES_MAX) {
+        ll_pages_end("it forked with a large heap, which was not watched from then on");
+    } else if (ll_pages.state == LL_TRACKING_active) {
+        do_alone(renew);
     }
     ll_pages_unlock();
-    if (!ll_backing_is_shared()) {
+    if (ll_pages.state != LL_TRACKING_active) {
         ll_companion_stop();
     }
 }
 
 void ll_pages_fork_child(void) {
-    if (!is_shared) {
-        return;
-    }
-    freeze();
     ll_companion_forget();
-    ll_lock_renew(&ll_pages.lock);
-    ll_pages_end("it is a forked child, whose heap is not watched");
+    if (was_shared) {
+        ll_lock_renew(&ll_pages.lock);
+        ll_pages_end("it is a forked child, whose heap is not watched");
+    }
+}
+
+void ll_pages_unknown_fork(void) {
+    if (ll_backing_is_shared()) {
+        ll_pages_lock();
+        ll_backing_freeze(ll_range.start, ll_range.used_bytes);
+        ll_pages_end("it forked by a system call of its own, and its heap was not "
+                     "watched from then on");
+        ll_pages_unlock();
+    }
 }

@@ -9,6 +9,7 @@
 
 #include "os/file.h"
 #include "os/memory.h"
+#include "os/presence.h"
 #include "os/syscall.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -173,41 +174,77 @@ bool ll_backing_freeze(uintptr_t start, size_t size_bytes) {
     return true;
 }
 
-// Copies the parts of the range that have memory behind them.
-static bool copy_data(const struct backing_file* from, const struct backing_file* to,
-                      uintptr_t start, size_t size_bytes) {
+// Writes part of the range into a file, at its place.
+static bool write_range(int file, uintptr_t start, uintptr_t end) {
+    while (start < end) {
+        long written =
+            ll_syscall(SYS_pwrite64, file, start, end - start, offset_of(start));
+        if (written <= 0) {
+            return false;
+        }
+        start += (uintptr_t)written;
+    }
+    return true;
+}
+
+// Parts of the range that the old file has memory for.
+static bool copy_file_data(const struct backing_file* to, uintptr_t start,
+                           size_t size_bytes) {
+    uintptr_t base = start - offset_of(start);
     long at = (long)offset_of(start);
     long end = at + (long)size_bytes;
-    uintptr_t base = start - offset_of(start);
-    while ((at = ll_syscall(SYS_lseek, from->descriptor, at, SEEK_DATA)) >= 0 &&
+    while ((at = ll_syscall(SYS_lseek, current.descriptor, at, SEEK_DATA)) >= 0 &&
            at < end) {
-        long hole = ll_syscall(SYS_lseek, from->descriptor, at, SEEK_HOLE);
+        long hole = ll_syscall(SYS_lseek, current.descriptor, at, SEEK_HOLE);
         hole = hole < end ? hole : end;
-        while (at < hole) {
-            long written = ll_syscall(SYS_pwrite64, to->descriptor, base + (size_t)at,
-                                      hole - at, at);
-            if (written <= 0) {
-                return false;
-            }
-            at += written;
+        if (hole <= at || !write_range(to->descriptor, base + (uintptr_t)at,
+                                       base + (uintptr_t)hole)) {
+            return false;
         }
+        at = hole;
     }
     return at >= end || at == -ENXIO;
+}
+
+struct copying {
+    int file;
+    bool has_failed;
+};
+
+static void copy_present(uintptr_t start, uintptr_t end, void* context) {
+    struct copying* copying = context;
+    copying->has_failed |= !write_range(copying->file, start, end);
+}
+
+// Pages that were written for the first time since the range was frozen.
+static bool copy_private_data(const struct backing_file* to, uintptr_t start,
+                              size_t size_bytes) {
+    struct ll_presence presence;
+    struct copying copying = {.file = to->descriptor};
+    if (!ll_presence_open(&presence)) {
+        return false;
+    }
+    bool is_known =
+        ll_presence_visit(&presence, start, start + size_bytes, copy_present, &copying);
+    ll_presence_close(&presence);
+    return is_known && !copying.has_failed;
 }
 
 bool ll_backing_renew(uintptr_t start, size_t size_bytes) {
     struct stat status;
     struct backing_file fresh = {.descriptor = -1};
-    if (state != SHARED || !is_ours(&current, &status) || !make_file(&fresh)) {
+    if (state != FROZEN || !is_ours(&current, &status) || !make_file(&fresh)) {
         return false;
     }
-    if (!copy_data(&current, &fresh, start, size_bytes) ||
+    if (!copy_file_data(&fresh, start, size_bytes) ||
+        !copy_private_data(&fresh, start, size_bytes) ||
         is_error(map_file(&fresh, start, size_bytes, MAP_SHARED | MAP_FIXED))) {
         ll_file_close(fresh.descriptor);
         return false;
     }
     ll_file_close(current.descriptor);
     current = fresh;
+    __atomic_store_n(&state, SHARED, __ATOMIC_RELAXED);
     return true;
 }
 

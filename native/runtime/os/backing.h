@@ -26,9 +26,9 @@ bool ll_backing_purge(uintptr_t start, size_t size_bytes);
 // Makes the mapped part of the range private. False when that failed.
 bool ll_backing_freeze(uintptr_t start, size_t size_bytes);
 
-// Moves the range to a file of its own with the same contents, so that a forked child
-// keeps the old one to itself. Nobody may write meanwhile. False, and nothing changed,
-// when memory or descriptors ran out.
+// Moves a frozen range to a file of its own with the same contents and shares it again;
+// a forked child keeps the old file to itself. Nobody may write meanwhile. False, and
+// nothing changed, when memory or descriptors ran out.
 bool ll_backing_renew(uintptr_t start, size_t size_bytes);
 
 // Bytes of memory that the file takes up.

@@ -17,13 +17,13 @@ static LL_THREAD_LOCAL uint64_t mask_before_fork;
 
 void ll_process_fork_prepare(void) {
     mask_before_fork = ll_look_lock();
-    ll_heap_fork_prepare();
     ll_pages_fork_prepare();
+    ll_heap_fork_prepare();
 }
 
 void ll_process_fork_parent(void) {
-    ll_pages_fork_parent();
     ll_heap_fork_parent();
+    ll_pages_fork_parent();
     ll_look_unlock(mask_before_fork);
 }
 

@@ -1,0 +1,87 @@
+"""A program under lens `pages` does what it does without it, and the report says when
+its memory could not be watched."""
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from leakline.recording._format import NotSeen, NotSeenRecord, Tracking, TrackingRecord
+
+from .command import Build
+from .preload import Recorded, run_both_ways
+
+CHILD = "it is a forked child, whose heap is not watched"
+UNKNOWN = "forked by a system call of its own"
+# What the program does, how the lens does at its end, and what the report says.
+WAYS = [
+    ("fork", Tracking.ACTIVE, CHILD),
+    ("threads", Tracking.ACTIVE, CHILD),
+    ("_Fork", Tracking.ENDED, UNKNOWN),
+    ("clone", Tracking.ENDED, UNKNOWN),
+    ("syscall-fork", Tracking.ENDED, UNKNOWN),
+    ("syscall-clone", Tracking.ENDED, UNKNOWN),
+    ("advise", Tracking.ACTIVE, ""),
+]
+
+
+def states(recorded: Recorded) -> list[int]:
+    """Return how the lens did in each process, in order of their looks."""
+    return [record.state for record in recorded.of(TrackingRecord)]
+
+
+def sentences(recorded: Recorded) -> str:
+    """Return all that was not seen of the use of memory."""
+    return " ".join(
+        record.text.decode()
+        for record in recorded.of(NotSeenRecord)
+        if record.reason == NotSeen.STALENESS
+    )
+
+
+@pytest.mark.parametrize(("way", "state", "sentence"), WAYS)
+def test_memory_behaves_as_ordinary_memory(
+    build: Build, tmp_path: Path, way: str, state: Tracking, sentence: str
+) -> None:
+    program = build("pages_behaviour.c", "-O1")
+    recorded = run_both_ways([program, way], tmp_path, lens="pages")
+    assert states(recorded)[-1] == state
+    assert sentence in sentences(recorded)
+
+
+def limit_file_size() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+
+
+def limit_address_space() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+
+def test_a_limit_on_file_sizes_leaves_the_heap_as_it_was(
+    build: Build, tmp_path: Path
+) -> None:
+    program = build("pages_behaviour.c", "-O1")
+    recorded = run_both_ways([program, "fork"], tmp_path, limit_file_size, lens="pages")
+    assert set(states(recorded)) == {Tracking.UNAVAILABLE}
+
+
+def test_a_limit_on_address_space_does_not_matter(build: Build, tmp_path: Path) -> None:
+    program = build("pages_behaviour.c", "-O1")
+    recorded = run_both_ways(
+        [program, "advise"], tmp_path, limit_address_space, lens="pages"
+    )
+    assert states(recorded) == [Tracking.ACTIVE]
+
+
+def test_no_descriptor_is_needed(build: Build, tmp_path: Path) -> None:
+    program = build("pages_staleness.c", "-O1")
+    recorded = run_both_ways(
+        [
+            "bash",
+            "-c",
+            f'for i in {{3..1023}}; do eval "exec $i>&-"; done; {program} 0.3',
+        ],
+        tmp_path,
+        lens="pages",
+    )
+    assert Tracking.ACTIVE in states(recorded)
