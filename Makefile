@@ -10,8 +10,8 @@ BUILD_PACKAGES := g++ libc6-dev python3-venv clang-19 llvm-19-dev
 # Programs that the tests run under Leakline and compare with a plain run.
 TEST_PACKAGES := bash bzip2 chromium chromium-driver dwz gawk git gzip \
     nginx-light openssl perl python3 redis-server redis-tools sqlite3 xz-utils
-# Readers of our reports: `go tool pprof`.
-TEST_PACKAGES += golang-go
+# Readers of our reports, manual page and completions.
+TEST_PACKAGES += golang-go groff zsh
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18
@@ -27,6 +27,8 @@ setup: .venv/.installed  ## Packages, .venv and the built command .venv/bin/leak
 
 .venv/.installed: .venv/.tools $(SOURCES)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet '.[static]'
+	mkdir -p .venv/share/man/man1
+	$(BIN)/leakline integrate man > .venv/share/man/man1/leakline.1
 	touch $@
 
 demo: setup  ## Find the leaks of a small program

@@ -6,12 +6,13 @@ from functools import lru_cache
 from importlib.metadata import distribution
 from typing import Any
 
+GITHUB_ACTION = "metadata-syntax-for-github-actions"
 SARIF = "sarif-spec/master/Schemata/sarif-schema-2.1.0.json"
 
 
 @lru_cache
 def published_schema(address: str) -> dict[str, Any]:
-    """The schema whose own address ends so.
+    """The schema that names this address in its first lines.
 
     Package `schemastore` keeps answers of web servers in a database; each begins with
     a few bytes of its own, and then comes the document.

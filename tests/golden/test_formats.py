@@ -24,7 +24,15 @@ from .samples import FOLDER, LOST, REPORTS, RUN
 
 Golden = Callable[[str, str], None]
 
-TEXTUAL = ("sarif", "valgrind-xml", "collapsed", "speedscope", "junit", "github")
+TEXTUAL = (
+    "sarif",
+    "memcheck",
+    "valgrind-xml",
+    "collapsed",
+    "speedscope",
+    "junit",
+    "github",
+)
 LEAKS = (Kind.LOST, Kind.INDIRECT)
 MARKUP = """</failure>]]>&lt;"'::error::%0A,x=1:;\r\n<script>"""
 

@@ -30,6 +30,10 @@ class Parser(argparse.ArgumentParser):
         )
         self._after_dashes = ""
 
+    def option_actions(self) -> list[argparse.Action]:
+        """What was declared, in its order."""
+        return list(self._actions)
+
     def keep_after_dashes(self, name: str) -> None:
         """Puts the words after the first `--` under `name`, None without a `--`."""
         self._after_dashes = name

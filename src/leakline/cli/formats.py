@@ -29,6 +29,7 @@ HTML = "html"
 MODULES = {
     JSON: "json_",
     "sarif": "sarif",
+    "memcheck": "memcheck",
     "valgrind-xml": "valgrind_xml",
     "pprof": "pprof",
     "collapsed": "collapsed",

@@ -38,6 +38,7 @@ COMMANDS = {
     "snapshot": "look at the heap of a watched program while it runs",
     "preload": "print the environment that watches a service",
     "check": "find leaks in source code, also on paths that no test runs",
+    "integrate": "print completions, the manual page and the CMake module",
     "doctor": "say which lenses will work on a program and on this machine",
 }
 
@@ -78,7 +79,7 @@ def _dispatch(words: list[str]) -> int:
         print(overview())
         return 0
     if words[0] == "--version":
-        print(f"leakline {_version()}")
+        print(f"leakline {version_text()}")
         return 0
     if words[0] not in COMMANDS:
         raise UsageError(
@@ -98,7 +99,8 @@ def _run_command(name: str, words: list[str]) -> int:
     return command.run(parser.parse_args(words))
 
 
-def _version() -> str:
+def version_text() -> str:
+    """The version of the installed package."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

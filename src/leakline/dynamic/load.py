@@ -151,7 +151,7 @@ def _find(
 ) -> _Found:
     groups, table = heap.groups, heap.table
     shown = [key for key in groups if key.kind in show]
-    frames, notes = _name(table, used_stacks(shown), recorded_ns, progress)
+    frames, notes = name_addresses(table, used_stacks(shown), recorded_ns, progress)
     if progress is not None:
         progress("sorting findings", 0, 1)
     merged = merge_same_lines(groups, shown, SameLines(table, frames))
@@ -162,7 +162,7 @@ def _find(
     )
 
 
-def _name(
+def name_addresses(
     table: StackTable, stacks: set[int], recorded_ns: int, progress: Progress | None
 ) -> tuple[dict[int, tuple[Frame, ...]], list[str]]:
     """The frames of each address that some stacks use, and what was missing."""

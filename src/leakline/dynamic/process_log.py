@@ -122,18 +122,23 @@ def read_processes(
         log = logs.get(writer.process)
         if log is None:
             log = logs[writer.process] = ProcessLog(writer.process)
-        if type(record) is NodeRecord:
-            log.nodes[record.id] = record
-        elif type(record) is GroupRecord:
-            if snapshot := log.unfinished.get(writer.pid):
-                snapshot.groups.append(record)
-        else:
-            _take(log, writer, record)
-            if type(record) is ProcessEndRecord:
-                _finish_process(log, finished)
+        take_record(log, writer, record)
+        if type(record) is ProcessEndRecord:
+            _finish_process(log, finished)
     for log in logs.values():
         _finish_process(log, finished)
     return list(logs.values())
+
+
+def take_record(log: ProcessLog, writer: Writer, record: Record) -> None:
+    """Sorts one record into the log of its process."""
+    if type(record) is NodeRecord:
+        log.nodes[record.id] = record
+    elif type(record) is GroupRecord:
+        if snapshot := log.unfinished.get(writer.pid):
+            snapshot.groups.append(record)
+    else:
+        _take(log, writer, record)
 
 
 def _finish_process(log: ProcessLog, finished: Callable[[ProcessLog], None]) -> None:

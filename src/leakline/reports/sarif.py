@@ -29,8 +29,13 @@ _MOST_NOTIFICATIONS = 1_000
 
 
 def render(report: Report, folder: Path) -> str:
-    """The whole log."""
-    return json.dumps(as_sarif(report, folder, _version()), indent=1) + "\n"
+    """The whole log; each result stands on a line of its own."""
+    document = as_sarif(report, folder, _version())
+    (run,) = document["runs"]
+    results = ",\n".join(map(json.dumps, run.pop("results")))
+    # The results come last in the run, and the run last in the log.
+    start = json.dumps(document).removesuffix("}]}")
+    return f'{start}, "results": [\n{results}\n]}}]}}\n'
 
 
 def as_sarif(report: Report, folder: Path, leakline_version: str) -> dict[str, Any]:

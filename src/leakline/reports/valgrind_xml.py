@@ -8,33 +8,13 @@ import posixpath
 from collections.abc import Iterator
 from pathlib import Path
 
-from leakline.model.finding import Finding, Kind
+from leakline.model.finding import Finding
 from leakline.model.report import Process, Report
 from leakline.model.stack import Frame, Stack
 from leakline.reports.evidence import titled_stacks
+from leakline.reports.memcheck_words import is_memory, memcheck_words
 from leakline.reports.xml import HEADER, element
 
-# Memcheck's kind of error, and what it says of such blocks.
-_LEAKS = {
-    Kind.LOST: ("Leak_DefinitelyLost", "definitely lost"),
-    Kind.INDIRECT: ("Leak_IndirectlyLost", "indirectly lost"),
-    Kind.REACHABLE: ("Leak_StillReachable", "still reachable"),
-    Kind.STALE: ("Leak_StillReachable", "still reachable, but stale,"),
-    Kind.NEVER_USED: ("Leak_StillReachable", "still reachable, but were never used,"),
-}
-# The same for what is no leak.
-_MISUSES = {
-    Kind.DOUBLE_FREE: ("InvalidFree", "Memory is released twice"),
-    Kind.USE_AFTER_FREE: ("InvalidRead", "Memory is used after its release"),
-    Kind.MISMATCHED_RELEASE: (
-        "MismatchedFree",
-        "Memory is released by a function that does not belong to its allocation",
-    ),
-    Kind.NULL_DEREFERENCE: (
-        "InvalidRead",
-        "The result of an allocation is used without a check",
-    ),
-}
 _NO_PROCESS = Process(0, (), "")
 _NO_FRAME = Frame()
 
@@ -99,29 +79,16 @@ def _error(
 
 
 def _what(number: int, total: int, finding: Finding) -> Iterator[str]:
-    if finding.kind in _MISUSES:
-        kind, sentence = _MISUSES[finding.kind]
-        yield f"  {element('kind', kind)}"
+    kind, sentence = memcheck_words(number, total, finding)
+    yield f"  {element('kind', kind)}"
+    if not is_memory(finding.kind):
         yield f"  {element('what', sentence)}"
         return
-    kind, state = _LEAKS[finding.kind]
-    sentence = (
-        f"{_size(finding)} bytes in {finding.blocks:,} blocks are {state} "
-        f"in loss record {number + 1:,} of {total:,}"
-    )
-    yield f"  {element('kind', kind)}"
     yield "  <xwhat>"
     yield f"    {element('text', sentence)}"
     yield f"    {element('leakedbytes', finding.bytes + finding.indirect_bytes)}"
     yield f"    {element('leakedblocks', finding.blocks)}"
     yield "  </xwhat>"
-
-
-def _size(finding: Finding) -> str:
-    if not finding.indirect_bytes:
-        return f"{finding.bytes:,}"
-    total = finding.bytes + finding.indirect_bytes
-    return f"{total:,} ({finding.bytes:,} direct, {finding.indirect_bytes:,} indirect)"
 
 
 class _Stacks:
