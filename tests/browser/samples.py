@@ -11,8 +11,9 @@ from leakline.model.finding import (
     Loss,
     PathStep,
     Staleness,
+    StalePoint,
 )
-from leakline.model.report import LensState, Process, Report, Run
+from leakline.model.report import HeapMoment, LensState, Process, Report, Run
 from leakline.model.stack import Frame, Naming, Stack
 
 LIBRARY = Frame(
@@ -23,7 +24,16 @@ RUN = Run(
     0,
     (("reach", LensState.ACTIVE), ("loss", LensState.ACTIVE)),
     ("Process 12 ran /sbin/ldconfig: it could not be watched.",),
-    (Process(11, ("./stock", "--all"), "exit 0", 42, 90328, 120_456, 150_000),),
+    (
+        Process(
+            *(11, ("./stock", "--all"), "exit 0", 42, 90328, 120_456, 150_000),
+            timeline=(
+                HeapMoment(0.5, 10, 20_000, 0),
+                HeapMoment(1.0, 30, 70_000, 400),
+                HeapMoment(2.5, 42, 90_328, 1718),
+            ),
+        ),
+    ),
 )
 
 
@@ -86,6 +96,8 @@ def _findings(folder: Path) -> list[Finding]:
             last_access=Stack((at("look_up", "cache.c", 22), main)),
             sibling_frees=(Stack((at("forget", "cache.c", 30), main)),),
             staleness=Staleness(1.5, 9.0),
+            drag_byte_s=4320.0,
+            stale_curve=(StalePoint(1.5, 1), StalePoint(9.0, 2)),
             path=(PathStep(str(folder / "list.c"), 7, "the copy is made"),),
             advice="free it before `refresh` overwrites `cache`",
         ),

@@ -21,7 +21,8 @@ UNWATCHED = replace(
 def test_the_overview_says_how_much_leaked_and_what_was_not_seen(project: Page) -> None:
     assert project.text("h1") == "4 leaks: 1.7 KiB in 40 blocks"
     assert "Process 12 ran /sbin/ldconfig" in project.text(".warning")
-    kinds, causes, processes = project.texts("table")
+    kinds, causes, drag, processes = project.texts("table:not(figure table)")
+    assert "#1 make_item 4.2 KiB\u00b7s 1.5 to 9.0 s of CPU time" in drag
     assert "lost 1,118 10 3" in kinds
     assert "indirectly lost 600 30 1" in kinds
     assert "reachable 72,704 4 1" in kinds
@@ -126,6 +127,20 @@ def test_a_story_follows_the_block_along_the_source(project: Page) -> None:
     assert "unused for 1.5 to 9.0 s of CPU time" in story
 
 
+def test_what_run_and_checker_found_is_marked(
+    tmp_path: Path, open_report: Callable[..., Page]
+) -> None:
+    report = project_report(tmp_path)
+    first, *others = report.findings
+    both = replace(first, engines=(*first.engines, Engine.STATIC))
+    page = open_report(replace(report, findings=(both, *others)))
+    page.click("Findings")
+    page.open_row(1)
+    assert "confirmed by both: a run and the checker" in page.text(".story")
+    page.open_row(2)
+    assert "confirmed by both" not in page.text(".story")
+
+
 def test_evidence_that_was_not_seen_is_left_out(project: Page) -> None:
     project.click("Findings")
     project.open_row(5)
@@ -141,6 +156,39 @@ def test_an_indirect_leak_names_what_leads_to_it(project: Page) -> None:
         project.text(".story")
     )
     assert project.texts(".step h3") == ["allocated in copy_name list.c:9"]
+
+
+def points(page: Page, curve: str) -> list[tuple[float, float]]:
+    """The corners of a curve, as shares of the drawing's width and height."""
+    path = page.one(f".curve-{curve}").get_attribute("d") or ""
+    corners = path.removeprefix("M").replace("H", "L").split("L")
+    pairs = (corner.split(",") for corner in corners if "," in corner)
+    return [(float(x), float(y)) for x, y in pairs]
+
+
+def test_the_heap_over_time_is_drawn(project: Page) -> None:
+    live, lost = points(project, "live"), points(project, "lost")
+    assert [x for x, _ in live] == [x for x, _ in lost]
+    assert live[0][0] < live[1][0] < live[2][0]
+    assert live[0][1] > live[1][1] > live[2][1]
+    assert all(above[1] < below[1] for above, below in zip(live, lost, strict=True))
+    project.all("figure summary")[0].click()
+    assert "1 s 68.4 KiB 400 B" in project.text("figure table")
+
+
+def test_the_staleness_of_a_site_is_a_distribution(project: Page) -> None:
+    project.click("Findings")
+    project.open_row(1)
+    curve = points(project, "stale")
+    assert [x for x, _ in curve] == sorted(x for x, _ in curve)
+    heights = [y for _, y in curve]
+    assert heights == sorted(heights, reverse=True)
+    assert "How long its blocks have been unused" in project.text(".story")
+    assert "drag (bytes x time unused): 4.2 KiB" in project.text(".story")
+    project.one("figure summary").click()
+    assert "1.5 s 50 %" in project.text("figure table")
+    project.open_row(2)
+    assert project.all("figure") == []
 
 
 def test_a_place_leads_to_its_line_in_the_source(project: Page) -> None:

@@ -24,6 +24,10 @@ class Kind(Enum):
     NULL_DEREFERENCE = "null dereference"
 
 
+# Memory that somebody may still use or free: it never makes a run fail.
+HELD = frozenset({Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED})
+
+
 class Confidence(Enum):
     """How sure the engines are."""
 
@@ -103,7 +107,8 @@ class StalePoint:
 
     Attributes:
         stale_s: Process CPU seconds before the look.
-        blocks: Blocks of the finding whose last use is at most that long ago.
+        blocks: Blocks of the finding whose known staleness is at most that: the lower
+            bound where only that is known.
     """
 
     stale_s: float

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from leakline.model.finding import Confidence, Finding, Kind
+from leakline.model.finding import HELD, Confidence, Finding
 from leakline.model.report import LensState, Report
 from leakline.reports.headlines import Place, headline, place_to_mend
 from leakline.reports.plain_stacks import Stories
 from leakline.reports.printable import printable
-
-_HARMLESS = frozenset({Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED})
 
 
 def render(report: Report, folder: Path) -> str:
@@ -24,7 +22,7 @@ def _commands(report: Report, folder: Path) -> Iterator[str]:
         lines = [headline(finding), *stories.story(finding)]
         title = f"Leakline: {finding.kind.value}"
         yield _command(_level(finding), title, lines, place)
-    leaks = [one for one in report.hidden if one.kind is not Kind.REACHABLE]
+    leaks = [one for one in report.hidden if one.kind not in HELD]
     if leaks:
         lines = [f"{len(leaks):,} more, not shown"]
         yield _command("error", "Leakline: more leaks", lines)
@@ -36,7 +34,7 @@ def _commands(report: Report, folder: Path) -> Iterator[str]:
 
 
 def _level(finding: Finding) -> str:
-    if finding.kind in _HARMLESS:
+    if finding.kind in HELD:
         return "notice"
     return "error" if finding.confidence is Confidence.EXACT else "warning"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from leakline.model.finding import Finding, Kind
+from leakline.model.finding import HELD, Finding
 from leakline.model.report import LensState, Report
 from leakline.reports.calls import label
 from leakline.reports.headlines import allocating_frame, headline, place_to_mend
@@ -58,7 +58,7 @@ def _cases(report: Report, folder: Path) -> Iterator[_Case]:
     stories = Stories(folder)
     for finding in report.findings:
         yield _finding(finding, stories, folder)
-    hidden = [one for one in report.hidden if one.kind is not Kind.REACHABLE]
+    hidden = [one for one in report.hidden if one.kind not in HELD]
     if hidden:
         message = f"{plural(len(hidden), 'leak')} not shown"
         yield _Case("leaks that are not shown", "failure", message)
@@ -79,7 +79,7 @@ def _checking(report: Report) -> _Case:
 def _finding(finding: Finding, stories: Stories, folder: Path) -> _Case:
     place = place_to_mend(finding, folder)
     where = (f"{place.file}:{place.line}",) if place else ()
-    outcome = "" if finding.kind is Kind.REACHABLE else "failure"
+    outcome = "" if finding.kind in HELD else "failure"
     details = (*where, *stories.story(finding))
     return _Case(_name(finding), outcome, headline(finding), details)
 

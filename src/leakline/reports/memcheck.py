@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from leakline.model.finding import Finding, Kind
+from leakline.model.finding import HELD, Finding, Kind
 from leakline.model.report import LensState, Report
 from leakline.model.stack import Frame, Stack
 from leakline.reports.evidence import titled_stacks
@@ -22,7 +22,7 @@ _SUMMARY = (
     ("   definitely lost", (Kind.LOST,)),
     ("   indirectly lost", (Kind.INDIRECT,)),
     ("     possibly lost", ()),
-    ("   still reachable", (Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED)),
+    ("   still reachable", HELD),
 )
 
 
@@ -86,7 +86,7 @@ def _summary(report: Report) -> Iterator[str]:
     suppressed = _amount(finding for _, finding in report.suppressed)
     yield f"        suppressed: {suppressed}"
     yield ""
-    errors = [one for one in report.findings if one.kind is not Kind.REACHABLE]
+    errors = [one for one in report.findings if one.kind not in HELD]
     count = len(report.suppressed)
     yield (
         f"ERROR SUMMARY: {len(errors)} errors from {len(errors)} contexts "

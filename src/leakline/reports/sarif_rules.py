@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from leakline.model.finding import Confidence, Finding, Kind
+from leakline.model.finding import HELD, Confidence, Finding, Kind
 
 
 class Rule(NamedTuple):
@@ -88,7 +88,6 @@ RULES = {
     ),
 }
 _INDICES = {kind: index for index, kind in enumerate(RULES)}
-_QUIET = frozenset({Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED})
 
 
 def described() -> list[dict[str, Any]]:
@@ -103,7 +102,7 @@ def index_of(kind: Kind) -> int:
 
 def level(finding: Finding) -> str:
     """How loud a result is."""
-    if finding.kind in _QUIET:
+    if finding.kind in HELD:
         return "note"
     return "error" if finding.confidence is Confidence.EXACT else "warning"
 
@@ -116,6 +115,6 @@ def _described(kind: Kind, rule: Rule) -> dict[str, Any]:
         "shortDescription": {"text": rule.short},
         "fullDescription": {"text": f"{rule.short} {rule.help}"},
         "help": {"text": rule.help, "markdown": rule.help},
-        "defaultConfiguration": {"level": "note" if kind in _QUIET else "error"},
+        "defaultConfiguration": {"level": "note" if kind in HELD else "error"},
         "properties": {"tags": ["memory", *weakness], "precision": "high"},
     }

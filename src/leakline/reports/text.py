@@ -4,7 +4,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator
 
-from leakline.model.finding import Confidence, Finding, Kind, Loss, Staleness
+from leakline.model.finding import HELD, Confidence, Finding, Kind, Loss, Staleness
 from leakline.model.report import LensState, Report
 from leakline.model.stack import Stack
 from leakline.reports.evidence import loss_title
@@ -25,8 +25,6 @@ _KIND_ROLES = {
     Kind.NEVER_USED: Role.WARNING,
     Kind.REACHABLE: Role.TITLE,
 }
-# Memory that somebody could still free, so that it need not be a mistake.
-_HELD = frozenset({Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED})
 
 
 def render(report: Report, style: Style) -> str:
@@ -60,7 +58,7 @@ def _verdict(report: Report, style: Style) -> str:
 
 def _verdict_without_leaks(report: Report, new: str, style: Style) -> str:
     found = report.findings + report.hidden
-    stale = [one for one in found if one.kind in _HELD - {Kind.REACHABLE}]
+    stale = [one for one in found if one.kind in HELD - {Kind.REACHABLE}]
     if stale:
         size = bytes_in_words(sum(finding.bytes for finding in stale))
         places = plural(len(stale), "place")
@@ -72,7 +70,7 @@ def _verdict_without_leaks(report: Report, new: str, style: Style) -> str:
 
 def _leaks(report: Report) -> list[Finding]:
     found = report.findings + report.hidden
-    return [finding for finding in found if finding.kind not in _HELD]
+    return [finding for finding in found if finding.kind not in HELD]
 
 
 class _FindingPrinter:
@@ -121,7 +119,7 @@ class _FindingPrinter:
 
     def _share(self, finding: Finding) -> str:
         """What mending this leak would save of all that leaked."""
-        if finding.kind in _HELD or not self._leaked_bytes:
+        if finding.kind in HELD or not self._leaked_bytes:
             return ""
         saved = min(finding.bytes + finding.indirect_bytes, self._leaked_bytes)
         return f"  ({share(saved, self._leaked_bytes)})"

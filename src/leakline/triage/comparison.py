@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from leakline.model.finding import Engine, Finding
+from leakline.model.finding import HELD, Engine, Finding
 from leakline.model.report import Comparison, Growth, Report
-from leakline.triage.selection import HARMLESS
 
 
 def compare(report: Report, baseline: Report, name: str) -> Report:
@@ -69,7 +68,7 @@ def _has_grown(growth: Growth) -> bool:
 
 
 def _gaps(baseline: Report, name: str) -> list[str]:
-    if all(one.kind in HARMLESS for one in baseline.hidden):
+    if all(one.kind in HELD for one in baseline.hidden):
         return []
     sentence = (
         f"The baseline {name} was made with --top or --show and does not list all its "

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from leakline.errors import UsageError
-from leakline.model.finding import Finding, Kind
+from leakline.model.finding import HELD, Finding, Kind
 from leakline.model.report import Report
 
 # Words of --show; also the order in which a report shows the kinds.
@@ -14,8 +14,6 @@ SHOWABLE = {
     "never-used": Kind.NEVER_USED,
     "reachable": Kind.REACHABLE,
 }
-# The kinds that do not make a run fail: such blocks may be meant to live.
-HARMLESS = frozenset({Kind.REACHABLE, Kind.STALE, Kind.NEVER_USED})
 
 _KIND_ORDER = {kind: index for index, kind in enumerate(Kind)}
 
@@ -58,9 +56,7 @@ def select(report: Report, kinds: frozenset[Kind], top: int | None) -> Report:
 
 def has_leaks(report: Report) -> bool:
     """Whether anything is wrong that no suppression covers, shown or not."""
-    return any(
-        finding.kind not in HARMLESS for finding in report.findings + report.hidden
-    )
+    return any(finding.kind not in HELD for finding in report.findings + report.hidden)
 
 
 def _rank(finding: Finding) -> tuple[float | str, ...]:

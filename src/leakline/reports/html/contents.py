@@ -4,6 +4,7 @@ Every text in it is safe to show: without control characters and without what th
 wants to keep private. Evidence that was not seen has no key.
 """
 
+from dataclasses import asdict
 from typing import Any
 
 from leakline.model.finding import Cause, Finding, PathStep, Staleness
@@ -79,6 +80,7 @@ class _Writer:
             "sibling_frees": [self.tables.stack(s) for s in finding.sibling_frees],
             "staleness": _staleness(finding.staleness),
             "drag_byte_s": finding.drag_byte_s,
+            "stale_curve": [asdict(point) for point in finding.stale_curve],
             "path": [self._step(step) for step in finding.path],
             "processes": list(finding.processes),
             "notes": self._words(finding.notes),
@@ -105,6 +107,7 @@ class _Writer:
             "live_bytes": process.live_bytes,
             "allocations": process.allocations,
             "peak_bytes": process.peak_bytes,
+            "timeline": [asdict(moment) for moment in process.timeline],
         }
 
     def _coverage(self, coverage: Coverage | None) -> dict[str, Any]:

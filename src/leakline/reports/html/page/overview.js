@@ -1,6 +1,7 @@
 // The first view: what was found in all, the biggest leaks, and what was not seen.
 
 const BIGGEST = 10;
+const MOST_HEAPS = 3;
 
 function overviewView() {
   return div(
@@ -9,6 +10,8 @@ function overviewView() {
     notSeen(),
     div("columns", kindTotals(), causeTotals()),
     biggest(),
+    mostDrag(),
+    heaps(),
     processes(),
     suppressed(),
     generated(),
@@ -60,16 +63,16 @@ function notSeen() {
     : null;
 }
 
-// What is reachable gets no bar: beside it, the leaks would look like nothing.
+// What is still held gets no bar: beside it, the leaks would look like nothing.
 function totalsTable(name, totals, linkTo) {
-  const leaks = Object.entries(totals).filter(([key]) => key !== "reachable");
+  const leaks = Object.entries(totals).filter(([key]) => !isHeld(key));
   const most = Math.max(1, ...leaks.map(([, total]) => total.bytes));
   const rows = Object.entries(totals).map(([key, total]) => [
     linkTo ? linkTo(key) : key,
     withCommas(total.bytes),
     withCommas(total.blocks),
     total.findings ? withCommas(total.findings) : "-",
-    key === "reachable" ? "" : bar(total.bytes / most),
+    isHeld(key) ? "" : bar(total.bytes / most),
   ]);
   return table([name, "bytes", "blocks", "findings", ""], rows);
 }
@@ -127,6 +130,37 @@ function biggest() {
         element("ol", { class: "biggest" }, entries),
       )
     : null;
+}
+
+// What was unused for longest counts more, also when it is still referenced.
+function mostDrag() {
+  const ranked = findings
+    .filter((finding) => finding.drag_byte_s)
+    .sort((a, b) => b.drag_byte_s - a.drag_byte_s || a.number - b.number)
+    .slice(0, BIGGEST);
+  const most = ranked.length ? ranked[0].drag_byte_s : 1;
+  const rows = ranked.map((finding) => [
+    link(`#/finding/${finding.number}`, "", `#${finding.number} ${titleOf(finding)}`),
+    dragInWords(finding.drag_byte_s),
+    finding.staleness ? stalenessInWords(finding.staleness) : "-",
+    bar(finding.drag_byte_s / most),
+  ]);
+  return rows.length
+    ? section("Most drag", table(["finding", "drag", "unused for", ""], rows))
+    : null;
+}
+
+// Processes that were looked at more than once, the largest first.
+function heaps() {
+  const seen = report.run.processes
+    .filter((process) => process.timeline.length > 1)
+    .sort((a, b) => b.live_bytes - a.live_bytes)
+    .slice(0, MOST_HEAPS);
+  const drawn = seen.map((process) => [
+    element("h3", {}, `${process.pid}  ${commandLine(process.command)}`),
+    heapOverTime(process),
+  ]);
+  return seen.length ? section("Heap over time", ...drawn) : null;
 }
 
 function processes() {

@@ -10,6 +10,7 @@ function storyView(finding) {
     advice(finding),
     element("ol", { class: "steps" }, storyOf(finding).map(stepView)),
     pathView(finding),
+    staleness(finding),
     ...(finding.sibling_frees || []).map((stack) =>
       aside("Blocks like these are freed here", stack),
     ),
@@ -31,6 +32,9 @@ function heading(finding) {
       span(`kind ${kindClass(finding)}`, finding.kind),
       ` ${titleOf(finding)}`,
     ),
+    isConfirmedByBoth(finding)
+      ? element("p", { class: "calm" }, "confirmed by both: a run and the checker")
+      : null,
     element(
       "p",
       { class: "amount", title: plural(finding.bytes, "byte") },
@@ -108,10 +112,24 @@ function pathView(finding) {
   );
 }
 
+// How stale the blocks are: some idle ones among busy ones look unlike a dead list.
+function staleness(finding) {
+  return finding.stale_curve
+    ? div(
+        "aside",
+        element("h3", {}, "How long its blocks have been unused"),
+        staleCurve(finding),
+      )
+    : null;
+}
+
 function remarks(finding) {
   const notes = [...(finding.notes || [])];
   if (finding.staleness) {
     notes.push(`unused for ${stalenessInWords(finding.staleness)}`);
+  }
+  if (finding.drag_byte_s) {
+    notes.push(`drag (bytes x time unused): ${dragInWords(finding.drag_byte_s)}`);
   }
   const watched = report.run.processes.length;
   if (watched > 1 && finding.processes) {

@@ -41,6 +41,9 @@ function commandLine(words) {
     .join(" ");
 }
 
+// Bytes times the time for which they were unused.
+const dragInWords = (byteSeconds) => `${rounded(Math.round(byteSeconds))}\u00b7s`;
+
 function stalenessInWords([lower, upper]) {
   const seconds = (value) => `${value.toFixed(1)} s`;
   if (lower === null) {
