@@ -1,6 +1,6 @@
 # One name per thing a developer does; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-native test-python bench bench-check clean
+.PHONY: help setup demo check format test test-native test-python bench bench-accuracy bench-check clean
 
 BIN := .venv/bin
 SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
@@ -59,6 +59,10 @@ test-python: setup  ## Python units and whole runs of real programs
 
 bench: setup  ## Speed and memory beside Valgrind, heaptrack and LeakSanitizer
 	$(BIN)/python -m benchmarks
+
+bench-accuracy: setup  ## How well idle memory is found, against oracles
+	tools/install_packages.sh redis-server
+	$(BIN)/python -m benchmarks.accuracy
 
 bench-check: setup  ## Speed and memory of the static checker, and other analysers
 	$(BIN)/python -m benchmarks.check

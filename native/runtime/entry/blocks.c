@@ -43,3 +43,15 @@ void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site) 
     stamp_rest(block, old_size, size_bytes, site);
     return ll_heap_reallocate(block, size_bytes, site);
 }
+
+bool ll_entry_before_release(void* block, ll_site site) {
+    uintptr_t start = (uintptr_t)block;
+    if ((ll_releases_watched & LL_RELEASES_SKIPPED) != 0 &&
+        ll_injector_skips(block, site)) {
+        return false;
+    }
+    if (ll_stamps_on) {
+        ll_stamp_freed(start, start, start + ll_heap_requested_size(block), site);
+    }
+    return true;
+}

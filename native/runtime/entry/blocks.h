@@ -3,6 +3,7 @@
 #pragma once
 #include "base/attributes.h"
 #include "heap/heap.h"
+#include "lens/injector.h"
 #include "lens/stamps.h"
 
 LL_INLINE void* ll_entry_born(void* block) {
@@ -12,16 +13,18 @@ LL_INLINE void* ll_entry_born(void* block) {
     return block;
 }
 
-// `site` is evaluated only while losses are stamped.
+// `site` is evaluated only while somebody wants to know of frees.
 #define LL_ENTRY_RELEASE(block, site)                                                  \
     do {                                                                               \
-        if (LL_UNLIKELY(ll_stamps_on)) {                                               \
-            uintptr_t start_ = (uintptr_t)(block);                                     \
-            ll_stamp_freed(start_, start_, start_ + ll_heap_requested_size(block),     \
-                           (site));                                                    \
+        if (LL_UNLIKELY(ll_releases_watched != 0) &&                                   \
+            !ll_entry_before_release((block), (site))) {                               \
+            break;                                                                     \
         }                                                                              \
         ll_heap_release(block);                                                        \
     } while (0)
+
+// Tells those who want to know of a free; false when it is not to happen.
+bool ll_entry_before_release(void* block, ll_site site);
 
 // realloc of a block while losses are stamped: references that move with the contents
 // are not lost, those behind a smaller size are, and none stays behind. NULL when

@@ -185,6 +185,7 @@ static void write_tracking(void) {
         .pages = ll_page_states.count,
         .resident_bytes = ll_backing_bytes(),
         .scan_ns = ll_pages.watch.scan_ns,
+        .now_ms = ll_pages.now_ms,
     };
     ll_record(LL_RECORD_tracking, &record, sizeof record, NULL, 0);
 }

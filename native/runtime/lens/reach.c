@@ -8,6 +8,7 @@
 #include "heap/inspect.h"
 #include "lens/classify.h"
 #include "lens/held.h"
+#include "lens/injector.h"
 #include "lens/mark.h"
 #include "lens/mark_roots.h"
 #include "lens/pages.h"
@@ -52,6 +53,7 @@ uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world)
     uint32_t groups = write_groups(&sight.tally.groups);
     ll_held_write(&sight.held, &sight.frames);
     ll_pages_write();
+    ll_injector_write();
     write_totals(&sight);
     struct ll_record_snapshot_end end = {.number = look->number, .groups = groups};
     ll_record(LL_RECORD_snapshot_end, &end, sizeof end, NULL, 0);

@@ -5,6 +5,7 @@
 #include "base/attributes.h"
 #include "base/options.h"
 #include "heap/inspect.h"
+#include "lens/injector.h"
 #include "os/memory.h"
 #include "os/residence.h"
 #include "os/syscall.h"
@@ -42,11 +43,13 @@ bool ll_stamps_start(void) {
         return false;
     }
     ll_stamps_on = ll_hooks_start() && ll_memory_claim(shadow_start, shadow_size);
+    ll_releases_watched |= ll_stamps_on ? LL_RELEASES_STAMPED : 0;
     return ll_stamps_on;
 }
 
 void ll_stamps_end(void) {
     ll_stamps_on = false;
+    ll_releases_watched &= (uint8_t)~LL_RELEASES_STAMPED;
     ll_memory_unmap((void*)shadow_start, shadow_size);
 }
 

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "format/records.h"
 #include "heap/heap.h"
+#include "lens/injector.h"
 #include "lens/pages.h"
 #include "os/syscall.h"
 #include "process/life.h"
@@ -161,6 +162,7 @@ static void start(void) {
     if (pages) {
         ll_pages_start();
     }
+    ll_injector_start();
     ll_recording_flush();
 }
 

@@ -316,6 +316,7 @@ class TrackingRecord(NamedTuple):
     pages: int
     resident_bytes: int
     scan_ns: int
+    now_ms: int
 
 
 class RawBlockRecord(NamedTuple):
@@ -335,6 +336,16 @@ class RawPageRecord(NamedTuple):
     lower_ms: int
     blocks: int
     flags: int
+
+
+class SkippedFreeRecord(NamedTuple):
+    """Record `skipped_free`."""
+
+    stack: int
+    freed: int
+    address: int
+    size: int
+    cpu_ms: int
 
 
 FILE_HEADER = Struct("<QII")
@@ -362,6 +373,7 @@ Record = (
     | TrackingRecord
     | RawBlockRecord
     | RawPageRecord
+    | SkippedFreeRecord
 )
 
 
@@ -461,7 +473,7 @@ LAYOUTS: dict[int, Layout] = {
     ),
     18: Layout(
         TrackingRecord,
-        Struct("<IIQQQQQQQ"),
+        Struct("<IIQQQQQQQQ"),
         has_text=False,
     ),
     19: Layout(
@@ -472,6 +484,11 @@ LAYOUTS: dict[int, Layout] = {
     20: Layout(
         RawPageRecord,
         Struct("<QQII"),
+        has_text=False,
+    ),
+    21: Layout(
+        SkippedFreeRecord,
+        Struct("<IIQQQ"),
         has_text=False,
     ),
 }
@@ -550,5 +567,25 @@ OPTIONS: dict[str, RuntimeOption] = {
         bool,
         False,
         "record every block and page that lens pages knows of",
+    ),
+    "skip_free": RuntimeOption(
+        int,
+        0,
+        "injected leaks: frees that do not happen, of a thousand",
+    ),
+    "skip_free_seed": RuntimeOption(
+        int,
+        1,
+        "which frees those are",
+    ),
+    "skip_free_least": RuntimeOption(
+        int,
+        0,
+        "size of the smallest blocks that they concern",
+    ),
+    "skip_free_most": RuntimeOption(
+        int,
+        1073741824,
+        "size of the largest blocks they concern",
     ),
 }

@@ -1,0 +1,168 @@
+"""A server with an injected leak: redis, with frees of values left out."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from leakline.dynamic.load import load
+from leakline.model.finding import Finding, Kind
+from leakline.recording._format import RawBlockRecord, SkippedFreeRecord, TrackingRecord
+from leakline.recording.reader import open_recording
+
+LEAKLINE = Path(sys.executable).parent / "leakline"
+# Sizes of values, which redis keeps in blocks of a few bytes more.
+VALUE_BYTES = 700
+SKIPPED = "skip_free=100:skip_free_least=700:skip_free_most=760:raw_blocks=1"
+WORK_S = 12.0
+STALE_AFTER_S = 0.5
+KEYS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came of the injected leaks.
+
+    Attributes:
+        injected: Blocks whose free was left out.
+        old: Those of them left out long enough before the look to be stale.
+        reported: Those of the old ones that were reported as stale.
+        in_use_reported: Blocks of the values in use that were reported as stale.
+        rank: Of the leaking site among all stale sites, from 1; 0: not found.
+        sites: Stale sites in all.
+    """
+
+    injected: int
+    old: int
+    reported: int
+    in_use_reported: int
+    rank: int
+    sites: int
+
+    def is_good(self) -> bool:
+        """Whether the goals are met."""
+        return self.rank == 1 and self.in_use_reported == 0 and self.reported > 0
+
+
+def measure(scratch: Path) -> Found:
+    """Run redis, replace values at random, and look for what was not freed."""
+    recording = scratch / "redis"
+    port = _free_port()
+    server = subprocess.Popen(
+        [
+            *(LEAKLINE, "run", "--lens", "pages", "-o", recording, "--"),
+            *("redis-server", "--port", str(port), "--save", "", "--dir", scratch),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "LEAKLINE_OPTIONS": SKIPPED},
+    )
+    _replace_values(port)
+    server.wait(60)
+    return _evaluate(recording)
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def _replace_values(port: int) -> None:
+    random = Random(1)  # noqa: S311 - the same keys in every run
+    with _connect(port) as link:
+        deadline = time.monotonic() + WORK_S
+        while time.monotonic() < deadline:
+            keys = [random.randrange(KEYS) for _ in range(200)]
+            link.sendall(b"".join(_set(key) + _get(key) for key in keys))
+            _read_until(link, 200 * (len(b"+OK\r\n$700\r\n\r\n") + VALUE_BYTES))
+        # All values in use are read once more.
+        for key in range(KEYS):
+            link.sendall(_set(key) + _get(key))
+            _read_until(link, len(b"+OK\r\n$700\r\n\r\n") + VALUE_BYTES)
+        link.sendall(b"*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n")
+        link.recv(100)
+
+
+def _connect(port: int) -> socket.socket:
+    for _ in range(100):
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            time.sleep(0.1)
+    raise TimeoutError("redis does not answer")
+
+
+def _set(key: int) -> bytes:
+    name = b"key:%06d" % key
+    value = b"v" * VALUE_BYTES
+    return b"*3\r\n$3\r\nSET\r\n$10\r\n%s\r\n$700\r\n%s\r\n" % (name, value)
+
+
+def _get(key: int) -> bytes:
+    return b"*2\r\n$3\r\nGET\r\n$10\r\nkey:%06d\r\n" % key
+
+
+def _read_until(link: socket.socket, size_bytes: int) -> None:
+    while size_bytes > 0:
+        size_bytes -= len(link.recv(min(size_bytes, 1 << 16)))
+
+
+def _evaluate(recording: Path) -> Found:
+    now_ms = 0
+    blocks: dict[int, RawBlockRecord] = {}
+    skipped: dict[int, SkippedFreeRecord] = {}
+    with open_recording(recording) as file:
+        for _, record in file.records():
+            if isinstance(record, TrackingRecord):
+                now_ms = record.now_ms
+            elif isinstance(record, RawBlockRecord):
+                blocks[record.address] = record
+            elif isinstance(record, SkippedFreeRecord):
+                skipped[record.address] = record
+    stale_after_ms = STALE_AFTER_S * 1000
+    old = [one for one in skipped.values() if now_ms - one.cpu_ms > 2 * stale_after_ms]
+    reported = [one for one in old if blocks[one.address].lower_ms >= stale_after_ms]
+    leaking = {one.stack for one in skipped.values()}
+    in_use = [
+        block
+        for block in blocks.values()
+        if block.stack in leaking and block.address not in skipped
+    ]
+    wrongly = [block for block in in_use if block.lower_ms >= stale_after_ms]
+    stale = load(
+        recording, show=frozenset({Kind.STALE}), stale_after_s=STALE_AFTER_S
+    ).findings
+    ranked = sorted(stale, key=lambda one: -(one.drag_byte_s or 0))
+    leaked_blocks = Counter(one.stack for one in skipped.values()).total()
+    return Found(
+        injected=leaked_blocks,
+        old=len(old),
+        reported=len(reported),
+        in_use_reported=len(wrongly),
+        rank=_rank(ranked),
+        sites=len(ranked),
+    )
+
+
+def _rank(ranked: list[Finding]) -> int:
+    """The place of the first finding of blocks that are as large as the values."""
+    for place, finding in enumerate(ranked, start=1):
+        if finding.blocks and finding.bytes / finding.blocks >= VALUE_BYTES:
+            return place
+    return 0
+
+
+def render(found: Found) -> str:
+    """One line for the run."""
+    return (
+        f"redis, one free of values in ten left out: {found.injected:,} leaked, "
+        f"{found.old:,} of them long ago, {found.reported:,} of those reported; the "
+        f"leaking site ranks {found.rank} of {found.sites}; "
+        f"{found.in_use_reported} blocks in use reported"
+    )
