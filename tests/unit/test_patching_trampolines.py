@@ -15,6 +15,7 @@ from struct import pack, unpack
 import pytest
 from iced_x86 import Code, Encoder, Instruction, MemoryOperand, Register
 
+from leakline.patching.eviction import Plain
 from leakline.patching.stores import Store, find_stores
 from leakline.patching.trampolines import (
     HEAP_TAG,
@@ -102,7 +103,7 @@ def notes() -> tuple[int, int, int, int]:
 
 
 def made_for(store: Store) -> Trampoline:
-    return trampoline((store,), store.address, TRAMPOLINES)
+    return trampoline((store,), TRAMPOLINES)
 
 
 def poke(address: int, data: bytes) -> None:
@@ -280,7 +281,7 @@ def test_neighbours_run_in_one_trampoline() -> None:
     code = bytes.fromhex("488903 48ffc0 48894308 c3")
     function = Function(CODE, CODE + len(code), [CODE], [Rule(RSP, 8)])
     first, second = find_stores(code, CODE, [function]).stores
-    made = trampoline((first, code[3:6], second), CODE, TRAMPOLINES)
+    made = trampoline((first, Plain(CODE + 3, code[3:6]), second), TRAMPOLINES)
     poke(TRAMPOLINES, made.code)
     poke(CODE, code)
     poke(DATA, pack("<QQ", HEAP, HEAP))

@@ -6,7 +6,7 @@
 
 #include "patch/plan_file.h"
 
-enum { LL_PATCH_LENGTH_MAX = 5 };
+enum { LL_PATCH_LENGTH_MAX = 13 };
 
 struct ll_text_sum {
     uint64_t words;    // sum of the 8-byte words
@@ -51,7 +51,7 @@ struct ll_plan_patch {
     uint32_t mapping; // where the jump leads
     uint8_t length;   // bytes that changed
     uint8_t jump_at;  // prefixes before the jump
-    uint8_t is_store; // 0: a neighbour that only makes room
+    uint8_t stores;   // that its trampoline runs; 0: it only makes room
     uint8_t original[LL_PATCH_LENGTH_MAX];
 };
 

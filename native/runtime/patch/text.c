@@ -8,7 +8,7 @@
 #include "os/syscall.h"
 #include "patch/module.h"
 
-enum { JUMP_LENGTH = 5 };
+enum { JUMP = 0xe9, JUMP_LENGTH = 5, SHORT_JUMP = 0xeb, SHORT_JUMP_LENGTH = 2 };
 
 static bool lies_in_text(const struct ll_patched* module, uintptr_t address,
                          size_t size) {
@@ -52,14 +52,23 @@ static int map_run(const struct ll_patched* module, const struct ll_plan_run* ru
     return result < 0 ? (int)-result : 0;
 }
 
-// Whether a jump leads where it should, whatever the bytes behind a pun have become.
+// The offset of a patch's long jump: a short one leads to it.
+static size_t long_jump_at(const uint8_t* text, const struct ll_plan_patch* patch) {
+    size_t at = patch->jump_at;
+    return text[at] == SHORT_JUMP ? at + SHORT_JUMP_LENGTH + text[at + 1] : at;
+}
+
+// Whether a jump leads where it should, whatever the bytes it relies on have become.
 static bool leads_to_its_page(const struct ll_patched* module,
                               const struct ll_plan_patch* patch) {
     const uint8_t* text = (const uint8_t*)(module->bias + patch->address);
+    size_t at = long_jump_at(text, patch);
+    if (!lies_in_text(module, (uintptr_t)text + at, JUMP_LENGTH) || text[at] != JUMP) {
+        return false;
+    }
     int32_t distance;
-    memcpy(&distance, text + patch->jump_at + 1, sizeof distance);
-    uint64_t target =
-        patch->address + patch->jump_at + JUMP_LENGTH + (uint64_t)(int64_t)distance;
+    memcpy(&distance, text + at + 1, sizeof distance);
+    uint64_t target = patch->address + at + JUMP_LENGTH + (uint64_t)(int64_t)distance;
     uint64_t page = (uint64_t)module->plan.mappings[patch->mapping].address;
     return target - page < LL_PAGE_SIZE;
 }
@@ -90,7 +99,7 @@ static uint32_t write_back_unusable(const struct ll_patched* module) {
             continue;
         }
         if (is_usable(module, patch)) {
-            usable += patch->is_store;
+            usable += patch->stores;
         } else {
             write_back(module, patch);
         }

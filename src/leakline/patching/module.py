@@ -3,6 +3,7 @@
 import zlib
 from pathlib import Path
 
+from leakline.patching.groups import Gatherer
 from leakline.patching.placement import PAGE, Space
 from leakline.patching.plan import Plan
 from leakline.patching.planner import Planner
@@ -47,7 +48,8 @@ def make_plan(path: Path) -> Plan:
     stores = sorted(census.stores, key=lambda store: store.address)
     plan = Plan(elf.build_id, base, code, bytearray(code), left_out=census.left_out)
     plan.stores = len(stores) + sum(census.left_out.values())
-    Planner(plan, _space(elf)).place_all(stores)
+    groups = Gatherer(code, base, census).groups(stores)
+    Planner(plan, _space(elf)).place_all(groups)
     return plan
 
 

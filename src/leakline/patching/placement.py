@@ -6,6 +6,7 @@ instruction, so only a window of addresses can be reached, 16 MiB wide for an in
 of four bytes, 64 KiB for three, 256 bytes for two and a single address for one.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -20,7 +21,9 @@ _REACH = (1 << 31) - (1 << 20)
 # Trampolines of one plan gather behind multiples of these sizes, the largest first that
 # a window surely contains, so that they need few pages.
 _ANCHORS = (16 << 20, 64 << 10)
-_TRIES = 4096
+_TRIES = 64
+_ARENA_BYTES = 32 << 20
+_USED_TRIES = 256
 _STAGGER = 208  # about two trampolines; all offsets come up before one comes again
 _FULL = (1 << PAGE) - 1
 
@@ -44,33 +47,35 @@ class Space:
     spread: int
     taken: dict[int, int] = field(default_factory=dict)
     _cursor: int = 0
+    _sorted: list[int] = field(default_factory=list)
     _resume: dict[int, int] = field(default_factory=dict)
 
     def take_anywhere(self, size_bytes: int) -> int | None:
         """Return room for a trampoline that any address near the module serves."""
         if self._cursor == 0:
             self._cursor = self._arena()
-        page = self._cursor & -PAGE
-        if self._cursor + size_bytes > page + PAGE:
-            page += PAGE
-            self._cursor = page
-        if abs(page - self.start) > _REACH or abs(page - self.end) > _REACH:
-            return None
-        place = self._cursor
-        self._cursor += size_bytes
+        place = None
+        while place is None:
+            page = self._cursor & -PAGE
+            if abs(page - self.start) > _REACH or abs(page - self.end) > _REACH:
+                return None
+            # Puns may have taken some of it.
+            place = self._gap(page, self._cursor - page, PAGE - size_bytes, size_bytes)
+            self._cursor = page + PAGE if place is None else place + size_bytes
         self._take(place, size_bytes)
         return place
 
     def take_used(self, first: int, last: int, size_bytes: int) -> int | None:
         """Return room between two addresses in a page that is used already."""
-        if last - first >= _ANCHORS[0] - 1:
-            return None
-        for page in range(first & -PAGE, last + 1, PAGE):
-            if page in self.taken:
-                place = self._gap(page, max(first - page, 0), last - page, size_bytes)
-                if place is not None:
-                    self._take(place, size_bytes)
-                    return place
+        pages = self._sorted
+        at = bisect_left(pages, first & -PAGE)
+        for page in pages[at : at + _USED_TRIES]:
+            if page > last:
+                return None
+            place = self._gap(page, max(first - page, 0), last - page, size_bytes)
+            if place is not None:
+                self._take(place, size_bytes)
+                return place
         return None
 
     def take_window(self, first: int, last: int, size_bytes: int) -> int | None:
@@ -89,6 +94,8 @@ class Space:
 
     def _take(self, place: int, size_bytes: int) -> None:
         page = place & -PAGE
+        if page not in self.taken:
+            insort(self._sorted, page)
         bits = ((1 << size_bytes) - 1) << (place - page)
         self.taken[page] = self.taken.get(page, 0) | bits
 
@@ -101,7 +108,7 @@ class Space:
             fits &= fits >> step
             run += step
         fits &= (1 << (min(high, PAGE - 1) + 1)) - 1
-        if page not in self.taken:
+        if page not in self.taken and not self._is_arena(page):
             low = self._staggered(fits, low)
         fits >>= low
         return page + low + (fits & -fits).bit_length() - 1 if fits else None
@@ -120,18 +127,43 @@ class Space:
             return below & -PAGE
         return (self.end + (256 << 20)) & -PAGE
 
+    def _is_arena(self, page: int) -> bool:
+        return 0 <= page - self._arena() < _ARENA_BYTES
+
     def _pages(self, first: int, last: int) -> Iterator[int]:
+        for low, high in self._free_parts(first, last):
+            yield from self._pages_between(low, high)
+
+    def _free_parts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Yield the parts of a range that are not kept free of trampolines."""
+        arena = self._arena()
+        kept = [
+            (self.start - _CLEARANCE, self.end + _CLEARANCE),
+            (arena, arena + _ARENA_BYTES),
+        ]
+        first = max(first, self.lowest)
+        for low, high in sorted(kept):
+            if first < low:
+                yield first, min(last, low - 1)
+            first = max(first, high)
+            if first > last:
+                return
+        if first <= last:
+            yield first, last
+
+    def _pages_between(self, first: int, last: int) -> Iterator[int]:
+        if first > last:
+            return
         anchor = self._anchor(first, last)
         resume = self._resume.get(anchor, anchor)
         upwards = range(resume, min(last + 1, resume + _TRIES * PAGE), PAGE)
         downwards = range(anchor - PAGE, (first & -PAGE) - 1, -PAGE)
         for page in chain(upwards, downwards[:_TRIES]):
-            if self._is_free(page):
-                yield page
-                if page == resume:
-                    # It had no room for this one: the next look begins behind it.
-                    resume += PAGE
-                    self._resume[anchor] = resume
+            yield page
+            if page == resume:
+                # It had no room for this one: the next look begins behind it.
+                resume += PAGE
+                self._resume[anchor] = resume
 
     def _anchor(self, first: int, last: int) -> int:
         for size in _ANCHORS:
@@ -142,22 +174,17 @@ class Space:
                 return anchor if anchor <= last else first & -PAGE
         return first & -PAGE
 
-    def _is_free(self, page: int) -> bool:
-        if page < self.lowest:
-            return False
-        near = self.start - _CLEARANCE < page < self.end + _CLEARANCE
-        in_arena = self._arena() <= page < self._arena() + (32 << 20)
-        return not near and not in_arena
-
 
 def window(address: int, length: int, following: bytes) -> tuple[int, int]:
     """Return the first and last address that a pun at an instruction can reach.
 
     Args:
         address: Of the instruction.
-        length: Its length, 1 to 4.
+        length: Its length, 1 to 5.
         following: The bytes behind it that complete the distance, 5 - length of them.
     """
+    if length == JUMP_LENGTH:
+        return address - _REACH, address + _REACH
     free_bits = 8 * (length - 1)
     high = int.from_bytes(following, "little")
     distance = high << free_bits

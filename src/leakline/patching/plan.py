@@ -3,6 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from iced_x86 import Decoder
+
+from leakline.patching.placement import PAGE
 from leakline.patching.trampolines import Trampoline
 
 
@@ -16,7 +19,8 @@ class Patch:
         original: Bytes as in the file, as many as are replaced.
         replacement: What is written, at most the instruction's length.
         jump_at: Prefixes in the replacement before the jump.
-        is_store: False for a neighbour that only makes room.
+        stores: How many stores its trampoline runs; 0 for a neighbour that only makes
+            room.
     """
 
     address: int
@@ -24,7 +28,7 @@ class Patch:
     original: bytes
     replacement: bytes
     jump_at: int
-    is_store: bool
+    stores: int
 
 
 @dataclass(slots=True)
@@ -81,12 +85,21 @@ class Plan:
         start = address - self.base
         return self.original[start : start + count]
 
+    def length_at(self, address: int, limit: int) -> int:
+        """Return the length of the original instruction there; 0 for none."""
+        if address >= limit:
+            return 0
+        decoder = Decoder(64, self.original_at(address, min(15, limit - address)))
+        instruction = decoder.decode()
+        return 0 if instruction.is_invalid else instruction.len
+
     def write(self, address: int, code: bytes) -> None:
         """Replace code at an address."""
         start = address - self.base
         self.code[start : start + len(code)] = code
 
-    def add_trampoline(self, place: int, trampoline: Trampoline, page: int) -> None:
-        """Put a trampoline at a place in a page."""
+    def add_trampoline(self, place: int, trampoline: Trampoline) -> None:
+        """Put a trampoline at a place."""
+        page = place & -PAGE
         self.pages.setdefault(page, Page()).add(place - page, trampoline.code)
         self.places += trampoline.places

@@ -21,7 +21,7 @@ SUFFIX = ".plan3"
 HEADER = Struct("<8s12I2Q32s")
 RUN = Struct("<QII")
 MAPPING = Struct("<qII")
-PATCH = Struct("<IIBBB5s")
+PATCH = Struct("<IIBBB13s")
 SITE = Struct("<II")
 # Sharing looks at this many pages that still have room; more finds little more.
 _OPEN_PAGES = 48
@@ -65,7 +65,7 @@ def serialise(plan: Plan) -> bytes:
             index[patch.page],
             len(patch.replacement),
             patch.jump_at,
-            patch.is_store,
+            patch.stores,
             patch.original,
         )
         for patch in plan.patches

@@ -1,19 +1,26 @@
 """Makes the plan for one module: which stores jump where."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from struct import pack
 
+from leakline.patching.detours import Detours
 from leakline.patching.eviction import evictable
+from leakline.patching.groups import Group
 from leakline.patching.placement import JUMP_LENGTH, PAGE, Space, window
 from leakline.patching.plan import Patch, Plan
 from leakline.patching.stores import Store
-from leakline.patching.trampolines import Step, length_of, trampoline
+from leakline.patching.trampolines import trampoline
 
 # A segment prefix, which jumps ignore.
 _PREFIX = b"\x26"
+_SHORT_JUMP = 0xEB
 # What a patched instruction begins with.
-_TAKEN_BEGINNINGS = (0xE9, _PREFIX[0])
+_TAKEN_BEGINNINGS = (b"\xe9", _PREFIX)
+
+# Takes room between two addresses for so many bytes.
+Take = Callable[[int, int, int], int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,47 +41,98 @@ class Planner:
     def __init__(self, plan: Plan, space: Space) -> None:
         self._plan = plan
         self._space = space
+        self._relied_on = bytearray(len(plan.code))
+        self._detours = Detours(plan, space, self._relied_on)
 
-    def place_all(self, stores: Iterable[Store]) -> None:
-        """Plan the patches of stores in ascending order of address."""
-        for store in list(stores)[::-1]:
-            self._place(store)
+    def place_all(self, groups: Iterable[Group]) -> None:
+        """Plan the patches of groups in ascending order of address."""
+        for group in list(groups)[::-1]:
+            if not self._place(group):
+                self._place_alone(group)
 
-    def _place(self, store: Store) -> None:
-        steps = (store,)
+    def _place_alone(self, group: Group) -> None:
+        for single in reversed(list(group.alone())):
+            if not self._place(single) and not self._place_by_detour(single):
+                self._plan.left_out["no room"] += 1
+
+    def _place(self, group: Group) -> bool:
+        """Place one group; False when no way was found."""
+        choices = [group.without_lead(n) for n in range(group.lead, -1, -1)]
         try:
-            # The size does not depend on the place.
-            size = len(trampoline(steps, store.address, store.address).code)
+            sizes = list(accumulate(_leads(group), initial=_size(choices[0])))
+            found = self._best_entry(choices, sizes)
+            if found is None and group.stores == 1:
+                found = self._beside_evicted(choices[0], sizes[0])
+            if found is not None:
+                self._write(*found)
         except OverflowError:
-            self._plan.left_out["unusual operand"] += 1
-            return
-        entry = self._entry(store.address, len(store.code), size)
-        if entry is None:
-            entry = self._entry_beside_evicted(store, size)
-        if entry is None:
-            self._plan.left_out["no room"] += 1
-            return
-        try:
-            self._write(steps, store.address, entry)
-        except OverflowError:
-            self._plan.left_out["operand out of reach"] += 1
+            return False
+        return found is not None
 
-    def _entry(self, address: int, length: int, size: int) -> _Entry | None:
-        """Return a jump that fits into an instruction, with room where it leads.
+    def _place_by_detour(self, group: Group) -> bool:
+        """Place a single store by way of an instruction behind it."""
+        (store,) = group.steps
+        try:
+            size = _size(group)
+        except OverflowError:
+            return False
+        found = self._detours.find(store, size) if isinstance(store, Store) else None
+        if found is None:
+            return False
+        try:
+            made = trampoline(group.steps, found.store_place)
+            host = trampoline((found.host,), found.host_place)
+        except OverflowError:
+            return False
+        self._plan.add_trampoline(found.host_place, host)
+        self._plan.add_trampoline(found.store_place, made)
+        self._patch(found.host.address, found.replacement, found.host_place)
+        distance = found.host.address + found.inside - (group.address + 2)
+        self._patch(
+            group.address, bytes([_SHORT_JUMP, distance]), found.store_place, stores=1
+        )
+        self._rely_on(found.host.address, found.inside + JUMP_LENGTH)
+        return True
+
+    def _best_entry(
+        self, choices: list[Group], sizes: list[int]
+    ) -> "tuple[Group, _Entry] | None":
+        """Return where to jump from, and where to.
+
+        Long instructions first, whose trampolines go anywhere; then those whose
+        trampolines find room in pages that are there already.
+        """
+        for choice, size in zip(choices, sizes, strict=True):
+            if choice.length >= JUMP_LENGTH:
+                place = self._space.take_anywhere(size)
+                if place is not None:
+                    return choice, _Entry(place, 0)
+        for take in (self._space.take_used, self._space.take_window):
+            for choice, size in zip(choices, sizes, strict=True):
+                entry = self._pun(choice.address, choice.length, size, take)
+                if entry is not None:
+                    return choice, entry
+        return None
+
+    def _pun(self, address: int, length: int, size: int, take: Take) -> _Entry | None:
+        """Return a jump that fits into a short instruction, with room where it leads.
 
         Prefixes that mean nothing shift the jump, so that its distance ends in other
         bytes of what follows.
         """
+        for prefixes, bounds in enumerate(self._windows(address, length)):
+            place = take(*bounds, size)
+            if place is not None:
+                return _Entry(place, prefixes)
+        return None
+
+    def _entry(self, address: int, length: int, size: int) -> _Entry | None:
+        """Return any jump that fits into an instruction, with room where it leads."""
         if length >= JUMP_LENGTH:
             place = self._space.take_anywhere(size)
             return None if place is None else _Entry(place, 0)
-        windows = list(self._windows(address, length))
-        for take in (self._space.take_used, self._space.take_window):
-            for prefixes, bounds in enumerate(windows):
-                place = take(*bounds, size)
-                if place is not None:
-                    return _Entry(place, prefixes)
-        return None
+        used = self._pun(address, length, size, self._space.take_used)
+        return used or self._pun(address, length, size, self._space.take_window)
 
     def _windows(self, address: int, length: int) -> Iterator[tuple[int, int]]:
         """Yield where a jump in a short instruction can lead, by number of prefixes."""
@@ -85,50 +143,85 @@ class Planner:
                 return
             yield window(address + prefixes, length - prefixes, following)
 
-    def _entry_beside_evicted(self, store: Store, size: int) -> _Entry | None:
+    def _beside_evicted(self, group: Group, size: int) -> "tuple[Group, _Entry] | None":
         """Move the next instruction elsewhere, so that other bytes follow the store."""
-        address = store.address + len(store.code)
-        base = self._plan.base
-        if self._plan.bytes_at(address, 1)[0] in _TAKEN_BEGINNINGS:
+        (store,) = group.steps
+        if not isinstance(store, Store):
             return None
-        neighbour = evictable(self._plan.original, base, address, store.limit)
+        address = group.address + group.length
+        start = address - self._plan.base
+        if (
+            self._plan.bytes_at(address, 1) in _TAKEN_BEGINNINGS
+            or self._relied_on[start : start + 1] != b"\0"
+        ):
+            return None
+        neighbour = evictable(
+            self._plan.original, self._plan.base, address, store.limit
+        )
         if neighbour is None:
             return None
-        moved_size = len(neighbour) + JUMP_LENGTH
-        moved = self._entry(address, len(neighbour), moved_size)
-        if moved is None:
+        moved = Group((neighbour,), 0)
+        moved_entry = self._entry(address, moved.length, _size(moved))
+        if moved_entry is None:
             return None
-        before = self._plan.bytes_at(address, len(neighbour))
-        self._plan.write(address, _jump(address, len(neighbour), moved))
-        entry = self._entry(store.address, len(store.code), size)
+        before = self._plan.bytes_at(address, moved.length)
+        self._plan.write(address, _jump(address, moved.length, moved_entry))
+        entry = self._entry(group.address, group.length, size)
         self._plan.write(address, before)
         if entry is None:
-            self._space.give_back(moved.place, moved_size)
+            self._space.give_back(moved_entry.place, _size(moved))
             return None
-        self._write((neighbour,), address, moved)
-        return entry
+        self._write(moved, moved_entry)
+        return group, entry
 
-    def _write(self, steps: tuple[Step, ...], address: int, entry: _Entry) -> None:
-        """Put the trampoline of some steps in place, and the jump to it.
+    def _write(self, group: Group, entry: _Entry) -> None:
+        """Put the trampoline of a group in place, and the jump to it.
 
         Raises:
             OverflowError: The place is too far away for it; nothing is written.
         """
-        page = entry.place & -PAGE
-        made = trampoline(steps, address, entry.place)
-        self._plan.add_trampoline(entry.place, made, page)
-        replacement = _jump(address, length_of(steps[0]), entry)
+        made = trampoline(group.steps, entry.place)
+        self._plan.add_trampoline(entry.place, made)
+        replacement = _jump(group.address, group.length, entry)
+        self._patch(
+            group.address,
+            replacement,
+            entry.place,
+            jump_at=entry.prefixes,
+            stores=group.stores,
+        )
+        self._rely_on(group.address, entry.prefixes + JUMP_LENGTH)
+
+    def _patch(
+        self,
+        address: int,
+        replacement: bytes,
+        place: int,
+        *,
+        jump_at: int = 0,
+        stores: int = 0,
+    ) -> None:
+        original = self._plan.original_at(address, len(replacement))
+        page = place & -PAGE
         self._plan.patches.append(
-            Patch(
-                address,
-                page,
-                self._plan.original_at(address, len(replacement)),
-                replacement,
-                entry.prefixes,
-                isinstance(steps[0], Store),
-            )
+            Patch(address, page, original, replacement, jump_at, stores)
         )
         self._plan.write(address, replacement)
+
+    def _rely_on(self, address: int, length: int) -> None:
+        """Keep the bytes of a jump from being changed again."""
+        start = address - self._plan.base
+        self._relied_on[start : start + length] = b"\1" * length
+
+
+def _leads(group: Group) -> list[int]:
+    """Return by how much each leading step makes the trampoline longer."""
+    return [len(step.code) for step in group.steps[: group.lead][::-1]]
+
+
+def _size(group: Group) -> int:
+    """Return the size of a trampoline, which does not depend on its place."""
+    return len(trampoline(group.steps, group.address).code)
 
 
 def _jump(address: int, length: int, entry: _Entry) -> bytes:

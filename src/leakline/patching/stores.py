@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from iced_x86 import (
@@ -33,6 +33,8 @@ _ARITHMETIC_FLAGS = (
 # Far enough to decide all but a few sites; the others count as alive.
 _LIVENESS_HORIZON = 40
 _RSP_NUMBER = 4
+# Instructions before a store that may become its jump.
+_REMEMBERED = 4
 _AT_RDI = Operand(7, None, 0, 0)
 _POINTER_BYTES = 8
 
@@ -51,6 +53,7 @@ class Store:
         flags_dead: The arithmetic flags before it are read by nobody.
         caller: Where the frame's return address is: the CFA rule, or None.
         limit: End of its function.
+        before: Addresses of some instructions before it, the nearest first.
         displacement_at: Offset in `code` of the displacement, for operands relative to
             the instruction pointer.
         unit_bytes: Of a string instruction, bytes per step; 0 for others.
@@ -64,6 +67,7 @@ class Store:
     flags_dead: bool
     caller: Rule | None
     limit: int
+    before: tuple[int, ...] = ()
     displacement_at: int = 0
     unit_bytes: int = 0
     repeats: bool = False
@@ -71,15 +75,24 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """The stores of some functions, and how many were left out for which reason."""
+    """The stores of some functions, and what is known of jumps to them.
 
-    stores: list[Store]
-    left_out: Counter[str]
+    Attributes:
+        stores: In the order of the functions.
+        left_out: How many were left out, by reason.
+        targets: Addresses that branches lead to.
+        opaque: Ends of functions with jumps to addresses that are computed.
+    """
+
+    stores: list[Store] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    targets: set[int] = field(default_factory=set)
+    opaque: set[int] = field(default_factory=set)
 
 
 def find_stores(code: bytes, base: int, functions: Iterable[Function]) -> Census:
     """Return the stores of functions in a section of code that begins at `base`."""
-    census = Census([], Counter())
+    census = Census()
     for function in functions:
         start, end = function.start - base, function.end - base
         if 0 <= start < end <= len(code):
@@ -90,17 +103,26 @@ def find_stores(code: bytes, base: int, functions: Iterable[Function]) -> Census
 def _find_in(code: bytes, function: Function, census: Census) -> None:
     decoder = Decoder(64, code, ip=function.start)
     instruction = Instruction()
+    before: tuple[int, ...] = ()
     while decoder.can_decode:
+        address = decoder.ip
         decoder.decode_out(instruction)
         kind = instruction.op0_kind
         if kind == OpKind.MEMORY:
-            if instruction.memory_base == Register.RSP:
-                continue
-            size = _written_bytes(instruction)
-            if size >= _POINTER_BYTES:
-                _consider(code, function, instruction, size, census)
+            if instruction.memory_base != Register.RSP:
+                size = _written_bytes(instruction)
+                if size >= _POINTER_BYTES:
+                    _consider(code, function, instruction, before, size, census)
+            if instruction.flow_control == FlowControl.INDIRECT_BRANCH:
+                census.opaque.add(function.end)
+        elif kind == OpKind.NEAR_BRANCH64:
+            census.targets.add(instruction.near_branch_target)
         elif kind in _STRING_TARGETS and _is_string_store(instruction):
-            census.stores.append(_string_store(code, function, instruction))
+            store = _string_store(code, function, instruction, before)
+            census.stores.append(store)
+        elif instruction.flow_control == FlowControl.INDIRECT_BRANCH:
+            census.opaque.add(function.end)
+        before = (address, *before[: _REMEMBERED - 1])
 
 
 _STRING_TARGETS = {OpKind.MEMORY_ESRDI}
@@ -114,7 +136,9 @@ def _is_string_store(instruction: Instruction) -> bool:
     )
 
 
-def _string_store(code: bytes, function: Function, instruction: Instruction) -> Store:
+def _string_store(
+    code: bytes, function: Function, instruction: Instruction, before: tuple[int, ...]
+) -> Store:
     address = instruction.ip
     start = address - function.start
     return Store(
@@ -125,6 +149,7 @@ def _string_store(code: bytes, function: Function, instruction: Instruction) -> 
         flags_dead=False,
         caller=function.rule_at(address),
         limit=function.end,
+        before=before,
         unit_bytes=_memory_bytes(instruction.memory_size),
         repeats=instruction.has_rep_prefix or instruction.has_repne_prefix,
     )
@@ -157,10 +182,11 @@ def _memory_bytes(memory_size: int) -> int:
 _WORDS = {8: 1, 10: 1, 16: 2, 32: 4, 64: 8}
 
 
-def _consider(
+def _consider(  # noqa: PLR0913, PLR0917 - what the loop over instructions knows
     code: bytes,
     function: Function,
     instruction: Instruction,
+    before: tuple[int, ...],
     size: int,
     census: Census,
 ) -> None:
@@ -186,6 +212,7 @@ def _consider(
                 _flags_are_dead(code, function, instruction),
                 function.rule_at(address),
                 function.end,
+                before,
                 _displacement_at(code, function, instruction)
                 if operand.relative
                 else 0,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from struct import pack
 
+from leakline.patching.eviction import Plain, moved
 from leakline.patching.operands import Operand, encode
 from leakline.patching.stores import Store
 from leakline.symbols.unwind_tables import RBP, RSP
@@ -26,8 +27,8 @@ _RAX, _RCX, _RSP, _RBP = 0, 1, 4, 5
 _RED_ZONE = 128
 _SHORT_JUMP = range(-128, 128)
 
-# One instruction that a trampoline runs: a store, or code that runs anywhere.
-Step = Store | bytes
+# One instruction that a trampoline runs.
+Step = Store | Plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +45,11 @@ class Trampoline:
     places: tuple[tuple[int, int], ...] = ()
 
 
-def length_of(step: Step) -> int:
-    """Return the bytes that a step takes in the module."""
-    return len(step if isinstance(step, bytes) else step.code)
-
-
-def trampoline(steps: Sequence[Step], source: int, address: int) -> Trampoline:
+def trampoline(steps: Sequence[Step], address: int) -> Trampoline:
     """Return code that runs some instructions, to be placed at an address.
 
     Args:
         steps: Neighbours, in their order.
-        source: Where the first of them is in the module.
         address: Of the trampoline. Its size does not depend on it.
 
     Raises:
@@ -63,11 +58,11 @@ def trampoline(steps: Sequence[Step], source: int, address: int) -> Trampoline:
     assembler = Assembler(address)
     checks = []
     for step in steps:
-        if isinstance(step, bytes):
-            assembler.code += step
+        if isinstance(step, Plain):
+            assembler.move(step)
         else:
             checks.append((step, _checked_store(assembler, step)))
-    assembler.jump(source + sum(map(length_of, steps)))
+    assembler.jump(steps[-1].address + len(steps[-1].code))
     for store, check in checks:
         _lose(assembler, store, check)
     return Trampoline(bytes(assembler.code), tuple(assembler.places))
@@ -112,6 +107,11 @@ class Assembler:
             wide=wide,
             tail=tail,
         )
+
+    def move(self, step: Step) -> None:
+        """Append an instruction of the module."""
+        distance = step.address - self.here
+        self.code += moved(step.code, step.displacement_at, distance)
 
     def jump(self, target: int) -> None:
         """Append a jump to an address."""
@@ -163,7 +163,7 @@ def _checked_store(assembler: Assembler, store: Store) -> _Check:
         check = _check(assembler, store)
     else:
         check = _check_without_flags(assembler, store)
-    _original(assembler, store)
+    assembler.move(store)
     return check
 
 
@@ -198,22 +198,6 @@ def _check_without_flags(assembler: Assembler, store: Store) -> _Check:
     return _Check(tuple(hits), len(assembler.code))
 
 
-def _original(assembler: Assembler, store: Store) -> None:
-    """Append the store itself; one relative to rip is re-encoded for its new place."""
-    if not store.operand.relative:
-        assembler.code += store.code
-        return
-    moved = bytearray(store.code)
-    distance = int.from_bytes(
-        moved[store.displacement_at : store.displacement_at + 4], "little", signed=True
-    )
-    distance += store.address - assembler.here
-    if not -(1 << 31) <= distance < 1 << 31:
-        raise OverflowError
-    moved[store.displacement_at : store.displacement_at + 4] = pack("<i", distance)
-    assembler.code += moved
-
-
 def _lose(assembler: Assembler, store: Store, check: _Check) -> None:
     """Append what runs when a store overwrites something that looks like a pointer."""
     if not check.hits:
@@ -237,8 +221,10 @@ def _lose(assembler: Assembler, store: Store, check: _Check) -> None:
 
 def _call_word_hook(assembler: Assembler, store: Store, pushed: int) -> None:
     """Append the call with the slot's address in rax and the caller in rcx."""
-    plain = replace(store.operand, segment=b"")
-    assembler.memory("8d", _RAX, plain, wide=True)  # lea rax, slot
+    operand = store.operand
+    if operand.segment:
+        operand = replace(operand, segment=b"")
+    assembler.memory("8d", _RAX, operand, wide=True)  # lea rax, slot
     if store.operand.segment:
         assembler.raw("6448030425 00000000")  # add rax, fs:[0]
     _load_return_address(assembler, _RCX, store, pushed)
