@@ -38,3 +38,9 @@ class CheckError(LeaklineError):
     """The static checker could not look at anything it was asked to."""
 
     exit_code = 6
+
+
+class CompileError(LeaklineError):
+    """`leakline cc` has no compiler to work with."""
+
+    exit_code = 7

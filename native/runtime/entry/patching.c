@@ -10,16 +10,34 @@
 
 #include "base/options.h"
 #include "entry/loaded.h"
+#include "entry/site.h"
 #include "format/records.h"
+#include "lens/contexts.h"
 #include "lens/stamps.h"
 #include "os/syscall.h"
 #include "patch/patch.h"
 #include "patch/redirect.h"
+#include "patch/sites.h"
 #include "process/process.h"
 
 static bool is_wanted(const char* lens) {
     const char* at = strstr(ll_options.lens, lens);
     return at != NULL;
+}
+
+// Code that was compiled to stamp its own losses is not patched.
+static bool stamps_itself(const struct dl_phdr_info* info) {
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr)* segment = &info->dlpi_phdr[i];
+        struct ll_sites sites;
+        if (segment->p_type == PT_NOTE &&
+            ll_sites_read((const void*)(info->dlpi_addr + segment->p_vaddr),
+                          segment->p_filesz, &sites)) {
+            ll_sites_register(&sites);
+            return true;
+        }
+    }
+    return false;
 }
 
 static const char* sentence_for(struct ll_patch_result result) {
@@ -77,7 +95,7 @@ static int patch_one(struct dl_phdr_info* info, size_t size, void* unused) {
     (void)size;
     (void)unused;
     struct ll_patch_target target = ll_loaded_describe(info);
-    if (!ll_loaded_is_left_alone(info, &target)) {
+    if (!ll_loaded_is_left_alone(info, &target) && !stamps_itself(info)) {
         struct ll_patch_result result = ll_patch_module(ll_options.plans, &target);
         note_for(info, result);
         totals.stores += result.stores;
@@ -115,7 +133,9 @@ static void note_unseen_stores(void) {
 
 static void patch_what_is_loaded(void) {
     ll_patch_begin_census();
+    ll_sites_begin_census();
     dl_iterate_phdr(patch_one, NULL);
+    ll_sites_end_census();
     ll_patch_end_census();
 }
 
@@ -132,6 +152,20 @@ static bool follow_loader(void) {
            ll_redirect_empty((uintptr_t)_r_debug.r_brk, on_modules_changed);
 }
 
+// Called by compiled code that stamps, through a function of its own: the stack that
+// counts is that of the function's caller.
+static void on_new_context(uint32_t context) {
+    if (ll_context_is_known(context)) {
+        return;
+    }
+    int saved_errno = errno;
+    struct ll_node innermost;
+    if (ll_node_get(LL_SITE(), &innermost)) {
+        ll_context_learn(context, innermost.parent);
+    }
+    errno = saved_errno;
+}
+
 void ll_patching_start(void) {
     if (!is_wanted("loss") || !ll_process_is_watched()) {
         return;
@@ -140,6 +174,10 @@ void ll_patching_start(void) {
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
                                  "there is no address space for loss stamps");
         return;
+    }
+    if (!ll_contexts_start(on_new_context)) {
+        ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
+                                 "there is no memory for the call stacks of losses");
     }
     patch_what_is_loaded();
     note_unseen_stores();
@@ -154,6 +192,7 @@ void ll_patching_end(void) {
         return;
     }
     if (ll_patch_undo()) {
+        ll_sites_withdraw();
         ll_stamps_end();
         ll_process_note_not_seen(
             LL_NOT_SEEN_losses, 0,

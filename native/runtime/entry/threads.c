@@ -18,6 +18,7 @@
 #include "os/lock.h"
 #include "os/memory.h"
 #include "patch/patch.h"
+#include "patch/sites.h"
 #include "process/process.h"
 #include "stack/stack.h"
 
@@ -170,6 +171,7 @@ static int begin_c11_thread(void* argument) {
 LL_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                              void* (*routine)(void*), void* argument) {
     ll_patch_lock_clock();
+    ll_sites_lock_clock();
     struct beginning* beginning = take_beginning();
     if (beginning == NULL) {
         return ll_real()->pthread_create(thread, attributes, routine, argument);
@@ -186,6 +188,7 @@ LL_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes
 
 LL_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
     ll_patch_lock_clock();
+    ll_sites_lock_clock();
     struct beginning* beginning = take_beginning();
     if (beginning == NULL) {
         return ll_real()->thrd_create(thread, routine, argument);

@@ -1,8 +1,10 @@
 #include "lens/loss.h"
 
 #include "format/records.h"
+#include "lens/contexts.h"
 #include "lens/stamps.h"
 #include "patch/patch.h"
+#include "patch/sites.h"
 #include "stack/stack.h"
 
 // The node of the store that wrote a stamp, below the frame that called its function; 0
@@ -24,6 +26,13 @@ void ll_loss_describe(struct ll_block block, struct ll_group_key* key) {
         ll_stamp_latest(ll_block_start(block), ll_block_size(block));
     switch (stamp.cause) {
     case LL_STAMP_store:
+        if (ll_is_site(stamp.return_address)) {
+            key->cause = LL_CAUSE_site;
+            key->loss =
+                ll_stack_child(ll_context_stack(stamp.place), stamp.return_address,
+                               LL_NODE_site | LL_NODE_exact_pc);
+            break;
+        }
         key->cause = LL_CAUSE_overwritten;
         key->loss = store_node(stamp);
         break;

@@ -12,5 +12,8 @@
 // The clock that orders losses, in the page before the shadow.
 #define LL_LOSS_CLOCK 0x120000000800
 
+// Beside it, for code that was compiled to stamp: how it has to count.
+#define LL_LOSS_MODE (LL_LOSS_CLOCK + 8)
+
 // Where trampolines find the addresses of the hooks: within reach of a 32-bit address.
 #define LL_HOOK_TABLE 0x7fe00000

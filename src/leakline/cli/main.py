@@ -38,9 +38,13 @@ COMMANDS = {
     "snapshot": "look at the heap of a watched program while it runs",
     "preload": "print the environment that watches a service",
     "check": "find leaks in source code, also on paths that no test runs",
+    "cc": "compile C, or C++ as `leakline c++`, so that losses note themselves",
     "integrate": "print completions, the manual page and the CMake module",
     "doctor": "say which lenses will work on a program and on this machine",
 }
+
+# Commands whose words are all clang's, and the drivers that they stand for.
+COMPILERS = {"cc": "clang", "c++": "clang++"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -81,6 +85,10 @@ def _dispatch(words: list[str]) -> int:
     if words[0] == "--version":
         print(f"leakline {version_text()}")
         return 0
+    if words[0] in COMPILERS:
+        from leakline.cli.cc import compile_as
+
+        return compile_as(COMPILERS[words[0]], words[1:])
     if words[0] not in COMMANDS:
         raise UsageError(
             f"there is no command {words[0]!r}; the commands are "

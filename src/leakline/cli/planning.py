@@ -21,11 +21,19 @@ def is_wanted(arguments: Namespace) -> bool:
 def plan_before(program: str) -> dict[str, str]:
     """Makes missing plans of a program and its libraries; returns runtime options."""
     from leakline.cli.progress import Progress
-    from leakline.patching.plans import modules_of, prepare
+    from leakline.patching.plans import prepare
 
     with Progress() as progress:
-        prepared = prepare(modules_of(Path(program)), progress.update)
+        prepared = prepare(_patched_modules(program), progress.update)
     return {"plans": str(prepared.folder)}
+
+
+def _patched_modules(program: str) -> list[Path]:
+    """A program and its libraries without those that note their losses themselves."""
+    from leakline.cli.inspection.program import notes_losses
+    from leakline.patching.plans import modules_of
+
+    return [path for path in modules_of(Path(program)) if not notes_losses(str(path))]
 
 
 def plan_after(recording: str) -> tuple[str, ...]:

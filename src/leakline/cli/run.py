@@ -57,10 +57,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Runs, waits, reports; returns the exit code."""
-    watching.check(arguments)
     presentation.check(arguments)
     command = _command(arguments.command)
     path = find_program(command[0], os.environ.get("PATH"))
+    watching.check(arguments, path)
     refuse_unwatchable(path)
     place = RecordingPlace(arguments.recording, os.environ)
     try:

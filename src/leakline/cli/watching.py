@@ -6,6 +6,7 @@ import os
 
 from leakline.cli.arguments import count
 from leakline.cli.inspection.lenses import refuse_missing_lenses
+from leakline.cli.inspection.program import notes_losses
 from leakline.cli.options import VARIABLE, parse_options
 from leakline.errors import UsageError
 
@@ -20,8 +21,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declares the options; those set in LEAKLINE_OPTIONS become the defaults."""
     parser.add_argument(
         "--lens",
-        default="reach",
-        help="lenses to look through, separated by commas (default: reach)",
+        help=(
+            "lenses to look through, separated by commas (default: reach; for programs "
+            "that `leakline cc` compiled: loss)"
+        ),
     )
     parser.add_argument(
         "--no-children",
@@ -40,8 +43,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def check(arguments: Namespace) -> None:
-    """Refuses what the runtime could not do, before anything is started."""
+def check(arguments: Namespace, program: str | None = None) -> None:
+    """Refuses what the runtime could not do, before anything is started.
+
+    Also chooses the lens for a program, where the user leaves that to us.
+    """
+    if arguments.lens is None:
+        arguments.lens = "loss" if program and notes_losses(program) else "reach"
     refuse_missing_lenses(arguments.lens)
     if arguments.depth is not None and not 1 <= arguments.depth <= _DEEPEST:
         raise UsageError(f"--depth {arguments.depth} is not between 1 and {_DEEPEST}")

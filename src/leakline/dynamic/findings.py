@@ -6,6 +6,7 @@ from leakline.dynamic.fingerprint import Fingerprints
 from leakline.dynamic.hints import Hints
 from leakline.dynamic.idleness import with_idleness
 from leakline.dynamic.merge import GroupKey, Groups, HeapGroup
+from leakline.dynamic.sites import birth_at_site, loss_at_site
 from leakline.dynamic.slots import slot_in_freed, slot_of_store
 from leakline.dynamic.stacks import StackBuilder
 from leakline.model.finding import (
@@ -65,6 +66,7 @@ def _finding(name: str, key: GroupKey, group: HeapGroup, hints: Hints) -> Findin
         indirect_blocks=group.indirect_blocks,
         indirect_bytes=group.indirect_bytes,
         leader=builder.stack(key.leader) if key.leader else None,
+        birth=birth_at_site(key.loss, builder) if key.loss else None,
         loss=loss,
         processes=tuple(sorted(group.pids)),
         notes=(*group.notes, *_loss_notes(loss)),
@@ -84,6 +86,8 @@ def _loss(key: GroupKey, hints: Hints) -> Loss | None:
     if key.cause == LossCause.NOT_IN_MEMORY:
         unknown = Loss(Cause.OUT_OF_SCOPE, Stack(), precision=Precision.PROBABLE)
         return hints.loss(key.stack) or unknown
+    if key.cause == LossCause.SITE:
+        return loss_at_site(key.loss, hints.builder)
     cause = _CAUSES.get(key.cause)
     if cause is None or not key.loss:
         return None

@@ -56,12 +56,18 @@ class Fingerprints:
 
     def _places(self, key: GroupKey) -> Places:
         frames = self._builder.frames
-        return tuple(
+        places = [
             _place(frame)
             for stack in (key.stack, key.leader)
             for address in self._addresses(stack)
             for frame in frames[address]
-        )
+        ]
+        lost = [
+            (frame.line, frame.offset, frame.function)
+            for address in self._addresses(key.loss)[:1]
+            for frame in frames[address]
+        ]
+        return (*places, *lost)
 
     def _addresses(self, stack: int) -> list[int]:
         """The addresses of a stack, a recursion taken once."""

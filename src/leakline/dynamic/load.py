@@ -21,6 +21,7 @@ from leakline.dynamic.process_log import (
 )
 from leakline.dynamic.processes import describe_run
 from leakline.dynamic.same_lines import SameLines, merge_same_lines
+from leakline.dynamic.sites import site_frames
 from leakline.dynamic.stack_table import ProcessStacks, StackTable
 from leakline.dynamic.stacks import StackBuilder
 from leakline.model.finding import Finding, Kind
@@ -168,10 +169,12 @@ def name_addresses(
     """The frames of each address that some stacks use, and what was missing."""
     requests: dict[Module, list[int]] = {}
     used = sorted(table.used_addresses(stacks))
-    for index in used:
+    sites = site_frames(table, used)
+    for index in (index for index in used if index not in sites):
         module, offset = table.addresses[index]
         requests.setdefault(module, []).append(offset)
     resolved = resolve(requests, progress, recorded_ns=recorded_ns)
-    return {index: resolved.frames[table.addresses[index]] for index in used}, (
-        resolved.notes
-    )
+    return {
+        index: sites.get(index) or resolved.frames[table.addresses[index]]
+        for index in used
+    }, resolved.notes

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from leakline.dynamic.merge import GroupKey, Groups, group_at
-from leakline.dynamic.stack_table import StackTable
+from leakline.dynamic.stack_table import Call, StackTable
 from leakline.model.stack import Frame
+from leakline.recording._format import Node
 
 # A frame as it is read; a frame without a line is told apart by its address.
 Shown = tuple[str, str, int, str, int]
@@ -36,11 +37,14 @@ class SameLines:
         for one in reversed(pending):
             call = self.table.calls[one]
             parent = self._first[call.parent]
-            key = (parent, self._token(call.address), call.flags, call.reason)
+            key = (parent, self._token(call), call.flags, call.reason)
             self._first[one] = self._known.setdefault(key, one)
         return self._first[pending[0]] if pending else self._first[number]
 
-    def _token(self, address: int) -> int:
+    def _token(self, call: Call) -> int:
+        address = call.address
+        if call.flags & Node.SITE:
+            return -address  # sites on one line lose what different variables held
         token = self._tokens.get(address)
         if token is None:
             frames = self.frames[address] if address else ()

@@ -49,6 +49,7 @@ class Node(IntEnum):
     STOPPED = 2
     EXACT_PC = 4
     SIGNAL = 8
+    SITE = 16
 
 
 class Stop(IntEnum):
@@ -82,6 +83,7 @@ class Cause(IntEnum):
     NOT_IN_MEMORY = 3
     UNMAPPED = 4
     THREAD_EXIT = 5
+    SITE = 6
 
 
 class Group(IntEnum):

@@ -19,10 +19,12 @@ _DYNAMIC_ENTRY = Struct("<QQ")
 _CLASS_64 = 2
 _LITTLE_ENDIAN = 1
 _MACHINE_X86_64 = 62
-_LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
+_LOAD, _DYNAMIC, _INTERPRETER, _NOTE = 1, 2, 3, 4
 _NEEDED, _STRING_TABLE = 1, 5
 _LONGEST_PATH = 4096
 _LARGEST_DYNAMIC_BYTES = 1 << 20
+_LARGEST_NOTES_BYTES = 1 << 20
+_NOTE_NAME = b"Leakline\0"
 
 
 class NotElfError(ValueError):
@@ -37,6 +39,7 @@ class ElfHeader:
         x86_64: It is 64-bit little-endian x86; the rest is known only then.
         interpreter: Path of the loader it asks for; empty for a static program.
         needed: Names of the libraries it is linked to.
+        notes_losses: `leakline cc` compiled it.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -51,6 +54,7 @@ class ElfHeader:
         )
         self.interpreter = ""
         self.needed: tuple[str, ...] = ()
+        self.notes_losses = False
         if self.x86_64:
             self._read_segments(file, at=fields[5], count=fields[10])
 
@@ -64,6 +68,8 @@ class ElfHeader:
                     self.interpreter = _text_at(file, segment.offset)
                 elif segment.kind == _DYNAMIC:
                     self.needed = _needed(file, segment, segments)
+                elif segment.kind == _NOTE and _is_ours(file, segment):
+                    self.notes_losses = True
         except (error, OSError, ValueError, OverflowError):
             raise NotElfError from None
 
@@ -75,6 +81,12 @@ class _Segment:
 
     def __init__(self, row: tuple[int, ...]) -> None:
         self.kind, _, self.offset, self.address, _, self.size, _, _ = row
+
+
+def _is_ours(file: BinaryIO, notes: _Segment) -> bool:
+    """Whether notes of a program hold one as format/sites.md says."""
+    file.seek(notes.offset)
+    return _NOTE_NAME in file.read(min(notes.size, _LARGEST_NOTES_BYTES))
 
 
 def _needed(

@@ -72,6 +72,15 @@ def why_unwatchable(path: str) -> str:
         return f"cannot be read: {error.strerror}"
 
 
+def notes_losses(path: str) -> bool:
+    """Whether `leakline cc` compiled the program."""
+    try:
+        with open(path, "rb") as file:
+            return ElfHeader(file).notes_losses
+    except (NotElfError, OSError):
+        return False
+
+
 def interpreter_of_script(path: str) -> str | None:
     """The interpreter that a `#!` line names, or None when there is no such line."""
     try:

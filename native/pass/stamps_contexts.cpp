@@ -1,0 +1,122 @@
+#include "stamps_contexts.h"
+
+#include "stamps_losing.h"
+
+#include "llvm/ADT/SCCIterator.h"
+#include "llvm/Analysis/CallGraph.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Support/xxhash.h"
+
+#include <vector>
+
+namespace leakline {
+
+namespace {
+
+// One for the whole process: the loader lets all modules share the first definition.
+llvm::GlobalVariable* current_context(llvm::Module& module) {
+    auto* type = llvm::Type::getInt64Ty(module.getContext());
+    auto* variable = new llvm::GlobalVariable(
+        module, type, false, llvm::GlobalValue::LinkOnceODRLinkage,
+        llvm::ConstantInt::get(type, 0), "__leakline_context", nullptr,
+        llvm::GlobalValue::InitialExecTLSModel);
+    variable->setComdat(module.getOrInsertComdat(variable->getName()));
+    return variable;
+}
+
+const llvm::Function* callee_of(const llvm::CallBase& call) {
+    return llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
+}
+
+// Calls that can neither stamp nor call back.
+bool ends_here(const llvm::CallBase& call) {
+    if (llvm::isa<llvm::IntrinsicInst>(call) || call.isInlineAsm()) {
+        return true;
+    }
+    const llvm::Function* callee = callee_of(call);
+    return callee != nullptr && callee->isDeclaration() &&
+           is_harmless_library_function(callee->getName());
+}
+
+} // namespace
+
+Contexts::Contexts(llvm::Module& module)
+    : module_(module), current_(current_context(module)),
+      seed_(llvm::xxh3_64bits(module.getModuleIdentifier())) {
+    number_recursions();
+}
+
+llvm::Value* Contexts::context(llvm::Function& function) {
+    llvm::IRBuilder<> builder(&*function.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+    auto* handed = builder.CreateLoad(builder.getInt64Ty(),
+                                      builder.CreateThreadLocalAddress(current_));
+    hand_on(function, handed);
+    return handed;
+}
+
+uint32_t Contexts::number_of(const llvm::Function& function) {
+    return static_cast<uint32_t>(llvm::xxh3_64bits(function.getName()));
+}
+
+void Contexts::hand_on(llvm::Function& function, llvm::Value* handed) {
+    std::vector<llvm::CallBase*> calls;
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+        auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+        if (call != nullptr && !ends_here(*call)) {
+            calls.push_back(call);
+        }
+    }
+    for (llvm::CallBase* call : calls) {
+        llvm::IRBuilder<> builder(call);
+        llvm::Value* next = handed;
+        if (!may_recur(function, *call)) {
+            uint64_t number = (seed_ + ++calls_ * 0x9e3779b97f4a7c15) >> 33;
+            next = builder.CreateAdd(builder.CreateMul(handed, builder.getInt64(3)),
+                                     builder.getInt64(number));
+        }
+        builder.CreateStore(next, builder.CreateThreadLocalAddress(current_));
+    }
+}
+
+bool Contexts::may_recur(const llvm::Function& caller,
+                         const llvm::CallBase& call) const {
+    const llvm::Function* callee = callee_of(call);
+    if (callee == nullptr) {
+        return from_outside_.lookup(&caller);
+    }
+    return !callee->isDeclaration() &&
+           recursion_.lookup(callee) == recursion_.lookup(&caller);
+}
+
+void Contexts::number_recursions() {
+    llvm::CallGraph graph(module_);
+    unsigned number = 0;
+    std::vector<std::vector<llvm::CallGraphNode*>> rings;
+    for (auto ring = llvm::scc_begin(&graph); !ring.isAtEnd(); ++ring) {
+        number++;
+        rings.push_back(*ring);
+        for (llvm::CallGraphNode* node : *ring) {
+            if (node->getFunction() != nullptr) {
+                recursion_[node->getFunction()] = number;
+            }
+        }
+    }
+    // Callers come behind their callees, so the way back leads from callers on.
+    for (auto ring = rings.rbegin(); ring != rings.rend(); ++ring) {
+        for (llvm::CallGraphNode* node : *ring) {
+            const llvm::Function* function = node->getFunction();
+            if (function == nullptr) {
+                continue;
+            }
+            from_outside_[function] |= function->hasAddressTaken();
+            for (auto& [call, callee] : *node) {
+                if (from_outside_[function] && callee->getFunction() != nullptr) {
+                    from_outside_[callee->getFunction()] = true;
+                }
+            }
+        }
+    }
+}
+
+} // namespace leakline

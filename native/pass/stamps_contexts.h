@@ -1,0 +1,40 @@
+// Calling contexts: a number that tells the chain of calls that led to a function,
+// handed from caller to callee in a thread-local variable. Calls inside a recursion
+// leave it as it is, so its values stay few; the runtime takes the real stack at the
+// first stamp with each value.
+#pragma once
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Module.h"
+
+namespace leakline {
+
+class Contexts {
+  public:
+    explicit Contexts(llvm::Module& module);
+
+    // What a function was handed, as 64 bits that are there from its start on. All its
+    // calls hand on what follows from it.
+    llvm::Value* context(llvm::Function& function);
+
+    // Makes one context of what was handed and of the function that got it: one call
+    // may lead to any of several functions.
+    static uint32_t number_of(const llvm::Function& function);
+
+  private:
+    void hand_on(llvm::Function& function, llvm::Value* handed);
+    bool may_recur(const llvm::Function& caller, const llvm::CallBase& call) const;
+    void number_recursions();
+
+    llvm::Module& module_;
+    llvm::GlobalVariable* current_; // thread-local: what the caller handed over
+    uint64_t seed_;                 // tells the calls of different modules apart
+    uint64_t calls_ = 0;
+    llvm::DenseMap<const llvm::Function*, unsigned>
+        recursion_; // functions of a ring share one
+    llvm::DenseMap<const llvm::Function*, bool>
+        from_outside_; // others may call it by address
+};
+
+} // namespace leakline

@@ -1,0 +1,46 @@
+// Calls that note a lost reference, as the instrumentation puts them into functions.
+// They stand for code that only `expand_stamps` writes, when all optimisation is done:
+// until then a loss is one call that touches no memory of the program, so variables
+// stay in registers and branches stay where they were.
+#pragma once
+#include "llvm/IR/DebugLoc.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace leakline {
+
+inline constexpr const char* lost_name = "leakline.lost";
+
+class Emitter {
+  public:
+    explicit Emitter(llvm::Module& module);
+
+    // `old` is a value that a slot is about to lose: a pointer or 64 bits.
+    void lost(llvm::Instruction* before, llvm::Value* old, llvm::Value* site,
+              llvm::DebugLoc where) const;
+
+    // The same for the 64 bits at an address. Returns the load that reads them.
+    llvm::LoadInst* lost_at(llvm::Instruction* before, llvm::Value* address,
+                            llvm::Align align, llvm::Value* site,
+                            llvm::DebugLoc where) const;
+
+    // All words of some memory are about to be lost. Those that are references become
+    // zero, so that whoever overwrites them does not note them again.
+    void lost_in(llvm::Instruction* before, llvm::Value* start, llvm::Value* bytes,
+                 llvm::Value* site, llvm::DebugLoc where) const;
+
+    // The same, but the words stay: somebody may still read them.
+    void copied_over(llvm::Instruction* before, llvm::Value* start, llvm::Value* bytes,
+                     llvm::Value* site, llvm::DebugLoc where) const;
+
+  private:
+    llvm::Function* make_scan(const char* name, bool clears) const;
+
+    llvm::Module& module_;
+    llvm::Function* lost_;
+    llvm::Function* take_;
+    llvm::Function* scan_;
+};
+
+} // namespace leakline

@@ -1,0 +1,343 @@
+#include "stamps_flow.h"
+
+#include "stamps_names.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/InstIterator.h"
+
+namespace leakline {
+
+namespace {
+
+// What is known of the value of a variable. From `held_by` on: the number of another
+// variable that holds the same.
+using Hold = unsigned;
+constexpr Hold nothing = 0; // null, or no pointer to the heap
+constexpr Hold caller = 1;  // the function's caller holds it, or will
+constexpr Hold memory = 2;  // some memory holds it since it was read or written there
+constexpr Hold alone = 3;   // nobody else may hold it
+constexpr Hold held_by = 4;
+
+Hold join(Hold a, Hold b) {
+    if (a == b || b == nothing) {
+        return a;
+    }
+    if (a == nothing) {
+        return b;
+    }
+    return a < alone && b < alone ? memory : alone;
+}
+
+using State = std::vector<Hold>;
+
+// A value that was read from a variable or from memory in the current block.
+struct Reading {
+    int variable;     // -1: from memory
+    unsigned version; // of the variable, or of all memory
+    Hold hold;        // of the variable at that time
+};
+
+class Walk {
+  public:
+    Walk(const Slots& slots, const Losing& losing, bool callers_keep, State& state,
+         std::vector<Drop>* drops)
+        : slots_(slots), losing_(losing), callers_keep_(callers_keep), state_(state),
+          drops_(drops), versions_(state.size(), 0) {
+    }
+
+    void step(llvm::Instruction& instruction);
+
+  private:
+    void read(llvm::LoadInst& load);
+    void write(llvm::StoreInst& store, unsigned variable);
+    bool is_this(unsigned variable) const;
+    void end(llvm::IntrinsicInst& call);
+    bool is_returned(unsigned variable, llvm::BasicBlock& block) const;
+    void leave(llvm::Instruction& instruction);
+    void lose();
+    void drop(llvm::Instruction& at, unsigned variable);
+    void forget(unsigned variable);
+    void keep(llvm::Value* value, Hold hold);
+    bool may_lose(llvm::Instruction& instruction) const;
+    int variable_at(llvm::Value* address) const;
+    Hold hold_of(llvm::Value* value) const;
+    bool is_step_of(llvm::StoreInst& store) const;
+
+    const Slots& slots_;
+    const Losing& losing_;
+    bool callers_keep_;
+    State& state_;
+    std::vector<Drop>* drops_; // null while the states are still being found
+    std::vector<unsigned> versions_;
+    unsigned memory_version_ = 0;
+    llvm::DenseMap<llvm::Value*, Reading> readings_;
+};
+
+llvm::Value* pointer_behind(llvm::Value* value) {
+    for (;;) {
+        value = base_of(value);
+        auto* cast = llvm::dyn_cast<llvm::CastInst>(value);
+        if (cast == nullptr || !(llvm::isa<llvm::PtrToIntInst>(cast) ||
+                                 llvm::isa<llvm::IntToPtrInst>(cast))) {
+            return value;
+        }
+        value = cast->getOperand(0);
+    }
+}
+
+void Walk::step(llvm::Instruction& instruction) {
+    if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+        read(*load);
+        return;
+    }
+    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
+        int variable = variable_at(store->getPointerOperand());
+        if (variable >= 0) {
+            write(*store, static_cast<unsigned>(variable));
+            return;
+        }
+        auto passing = slots_.passing.find(store->getPointerOperand());
+        if (passing != slots_.passing.end()) {
+            if (passing->second) {
+                keep(store->getValueOperand(), caller);
+            }
+            return;
+        }
+        if (may_overwrite_pointer(*store)) {
+            lose();
+            keep(store->getValueOperand(), memory);
+        }
+        return;
+    }
+    if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction)) {
+        if (call->isLifetimeStartOrEnd()) {
+            end(*call);
+            return;
+        }
+    }
+    if (llvm::isa<llvm::ReturnInst, llvm::ResumeInst>(instruction)) {
+        leave(instruction);
+        return;
+    }
+    if (may_lose(instruction)) {
+        lose();
+    }
+}
+
+void Walk::read(llvm::LoadInst& load) {
+    int variable = variable_at(load.getPointerOperand());
+    if (variable < 0) {
+        if (slots_.passing.count(load.getPointerOperand()) == 0) {
+            readings_[&load] = {-1, memory_version_, memory};
+        }
+        return;
+    }
+    auto number = static_cast<unsigned>(variable);
+    readings_[&load] = {variable, versions_[number], state_[number]};
+}
+
+void Walk::write(llvm::StoreInst& store, unsigned variable) {
+    if (is_step_of(store)) {
+        return;
+    }
+    if (state_[variable] == alone) {
+        drop(store, variable);
+    }
+    Hold hold = hold_of(store.getValueOperand());
+    if (llvm::isa<llvm::Argument>(store.getValueOperand()) && is_this(variable)) {
+        hold = caller;
+    }
+    forget(variable);
+    state_[variable] = hold == held_by + variable ? alone : hold;
+}
+
+// Whoever calls a method of an object holds the object.
+bool Walk::is_this(unsigned variable) const {
+    llvm::DILocalVariable* known = variable_of(slots_.variables[variable].place);
+    return known != nullptr && known->isArtificial();
+}
+
+void Walk::end(llvm::IntrinsicInst& call) {
+    llvm::Value* place = call.getArgOperand(1);
+    int found = variable_at(place);
+    if (found < 0) {
+        if (slots_.is_in_memory(place)) {
+            lose();
+        }
+        return;
+    }
+    auto variable = static_cast<unsigned>(found);
+    if (call.getIntrinsicID() == llvm::Intrinsic::lifetime_end &&
+        state_[variable] == alone && !is_returned(variable, *call.getParent())) {
+        drop(call, variable);
+    }
+    forget(variable);
+    state_[variable] = nothing;
+}
+
+// What the function returns goes on living in its caller.
+bool Walk::is_returned(unsigned variable, llvm::BasicBlock& block) const {
+    auto* exit = llvm::dyn_cast<llvm::ReturnInst>(block.getTerminator());
+    if (exit == nullptr || exit->getReturnValue() == nullptr) {
+        return false;
+    }
+    auto reading = readings_.find(pointer_behind(exit->getReturnValue()));
+    return reading != readings_.end() &&
+           reading->second.variable == static_cast<int>(variable) &&
+           reading->second.version == versions_[variable];
+}
+
+void Walk::leave(llvm::Instruction& instruction) {
+    for (unsigned i = 0; i < state_.size(); i++) {
+        if (state_[i] == alone && !is_returned(i, *instruction.getParent())) {
+            drop(instruction, i);
+        }
+    }
+}
+
+// A reference may be gone from memory: what memory held is no longer sure.
+void Walk::lose() {
+    memory_version_++;
+    for (Hold& hold : state_) {
+        hold = hold == memory ? alone : hold;
+    }
+}
+
+// The block that is lost may be the memory that held what others were read from.
+void Walk::drop(llvm::Instruction& at, unsigned variable) {
+    if (drops_ != nullptr) {
+        drops_->push_back({&at, variable});
+    }
+    lose();
+}
+
+void Walk::forget(unsigned variable) {
+    versions_[variable]++;
+    for (Hold& hold : state_) {
+        hold = hold == held_by + variable ? alone : hold;
+    }
+}
+
+// The variable that a value was just read from shares it with another holder.
+void Walk::keep(llvm::Value* value, Hold hold) {
+    auto reading = readings_.find(pointer_behind(value));
+    if (reading == readings_.end() || reading->second.variable < 0) {
+        return;
+    }
+    auto variable = static_cast<unsigned>(reading->second.variable);
+    if (reading->second.version == versions_[variable] && state_[variable] == alone) {
+        state_[variable] = hold;
+    }
+}
+
+bool Walk::may_lose(llvm::Instruction& instruction) const {
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+        return losing_.may_lose(*call);
+    }
+    return llvm::isa<llvm::AtomicRMWInst, llvm::AtomicCmpXchgInst>(instruction);
+}
+
+int Walk::variable_at(llvm::Value* address) const {
+    auto found = slots_.number.find(address);
+    return found == slots_.number.end() ? -1 : static_cast<int>(found->second);
+}
+
+Hold Walk::hold_of(llvm::Value* value) const {
+    value = pointer_behind(value);
+    if (llvm::isa<llvm::Constant, llvm::AllocaInst>(value)) {
+        return nothing;
+    }
+    if (llvm::isa<llvm::Argument>(value)) {
+        return callers_keep_ ? caller : alone;
+    }
+    if (auto* choice = llvm::dyn_cast<llvm::SelectInst>(value)) {
+        return join(hold_of(choice->getTrueValue()), hold_of(choice->getFalseValue()));
+    }
+    auto found = readings_.find(value);
+    if (found == readings_.end()) {
+        return alone;
+    }
+    Reading reading = found->second;
+    if (reading.variable < 0) {
+        return reading.version == memory_version_ ? memory : alone;
+    }
+    if (reading.hold == nothing || reading.hold == caller) {
+        return reading.hold;
+    }
+    auto variable = static_cast<unsigned>(reading.variable);
+    if (reading.version != versions_[variable]) {
+        return alone;
+    }
+    return state_[variable] >= held_by ? state_[variable] : held_by + variable;
+}
+
+// `p++` and the like: the variable goes on pointing into the same block.
+bool Walk::is_step_of(llvm::StoreInst& store) const {
+    auto found = readings_.find(pointer_behind(store.getValueOperand()));
+    if (found == readings_.end() || found->second.variable < 0) {
+        return false;
+    }
+    auto variable = static_cast<unsigned>(found->second.variable);
+    return variable_at(store.getPointerOperand()) == found->second.variable &&
+           found->second.version == versions_[variable];
+}
+
+// The states at the start of each block that can be reached.
+using Entries = llvm::DenseMap<llvm::BasicBlock*, State>;
+
+Entries find_entries(llvm::Function& function, const Slots& slots, const Losing& losing,
+                     bool callers_keep) {
+    Entries entries;
+    llvm::BasicBlock* first = &function.getEntryBlock();
+    entries[first] = State(slots.variables.size(), nothing);
+    std::vector<llvm::BasicBlock*> pending = {first};
+    while (!pending.empty()) {
+        llvm::BasicBlock* block = pending.back();
+        pending.pop_back();
+        State state = entries[block];
+        Walk walk(slots, losing, callers_keep, state, nullptr);
+        for (llvm::Instruction& instruction : *block) {
+            walk.step(instruction);
+        }
+        for (llvm::BasicBlock* next : llvm::successors(block)) {
+            auto [known, is_new] = entries.try_emplace(next, state);
+            bool changed = is_new;
+            for (unsigned i = 0; i < state.size() && !is_new; i++) {
+                Hold joined = join(known->second[i], state[i]);
+                changed |= joined != known->second[i];
+                known->second[i] = joined;
+            }
+            if (changed) {
+                pending.push_back(next);
+            }
+        }
+    }
+    return entries;
+}
+
+} // namespace
+
+std::vector<Drop> find_drops(llvm::Function& function, const Slots& slots,
+                             const Losing& losing, bool callers_keep_arguments) {
+    std::vector<Drop> drops;
+    if (slots.variables.empty()) {
+        return drops;
+    }
+    Entries entries = find_entries(function, slots, losing, callers_keep_arguments);
+    for (llvm::BasicBlock& block : function) {
+        auto entry = entries.find(&block);
+        if (entry == entries.end()) {
+            continue;
+        }
+        State state = entry->second;
+        Walk walk(slots, losing, callers_keep_arguments, state, &drops);
+        for (llvm::Instruction& instruction : block) {
+            walk.step(instruction);
+        }
+    }
+    return drops;
+}
+
+} // namespace leakline

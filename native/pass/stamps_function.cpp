@@ -1,0 +1,71 @@
+#include "stamps_function.h"
+
+#include "stamps_dynamic.h"
+#include "stamps_memory.h"
+#include "stamps_temporaries.h"
+#include "stamps_unwinding.h"
+#include "stamps_variables.h"
+
+#include "llvm/IR/InstIterator.h"
+
+namespace leakline {
+
+namespace {
+
+// The function no longer only computes: it writes stamps.
+void forget_purity(llvm::Function& function) {
+    function.removeFnAttr(llvm::Attribute::Memory);
+    for (llvm::User* user : function.users()) {
+        if (auto* call = llvm::dyn_cast<llvm::CallBase>(user)) {
+            call->removeFnAttr(llvm::Attribute::Memory);
+        }
+    }
+}
+
+// What a block holds when it is freed is lost then: stores before it must not be left
+// out because nobody could read them.
+void keep_stores_before_release(llvm::Function& function) {
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+        auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+        if (call != nullptr && releases_block(*call)) {
+            call->removeFnAttr(llvm::Attribute::Builtin);
+            call->addFnAttr(llvm::Attribute::NoBuiltin);
+        }
+    }
+}
+
+void note_temporaries(const std::vector<Temporary>& temporaries,
+                      llvm::Function& function, const Tools& tools) {
+    for (const Temporary& temporary : temporaries) {
+        llvm::DebugLoc where = temporary.last_use->getDebugLoc();
+        if (llvm::Instruction* next = next_after(temporary.last_use)) {
+            llvm::Value* site =
+                tools.sites.add({where, &function, temporary.name, temporary.cause});
+            tools.emitter.lost(next, temporary.value, site, where);
+        }
+    }
+}
+
+} // namespace
+
+// All decisions come before the first note.
+void instrument(llvm::Function& function, const Tools& tools) {
+    bool has_unwinding = add_unwinding(function);
+    Slots slots = find_slots(function);
+    slots.outlive_scopes = has_unwinding;
+    bool callers_keep = !function.hasAddressTaken();
+    std::vector<Drop> drops = find_drops(function, slots, tools.losing, callers_keep);
+    std::vector<Temporary> temporaries =
+        find_temporaries(function, slots, tools.losing);
+    MemoryAccesses accesses = find_memory_accesses(function, slots);
+    std::vector<llvm::AllocaInst*> rooms = find_dynamic_room(function);
+
+    forget_purity(function);
+    keep_stores_before_release(function);
+    note_overwritten_memory(accesses, function, tools);
+    note_temporaries(temporaries, function, tools);
+    note_variables(slots, drops, function, tools);
+    note_dynamic_room(rooms, function, tools);
+}
+
+} // namespace leakline

@@ -1,0 +1,34 @@
+// Which instructions and functions may remove a reference from memory. Where none can,
+// a variable that was copied from memory is not the last to hold what it holds.
+#pragma once
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+
+namespace leakline {
+
+// True for stores that may overwrite a pointer: of pointers, of values that contain
+// some, and of 8 bytes that may lie in a union or be a pointer as a number.
+bool may_overwrite_pointer(const llvm::StoreInst& store);
+
+// True when copying or filling may overwrite pointers.
+bool may_overwrite_pointers(const llvm::AnyMemIntrinsic& copy);
+
+class Losing {
+  public:
+    explicit Losing(llvm::Module& module);
+
+    bool may_lose(const llvm::CallBase& call) const;
+
+  private:
+    bool body_may_lose(llvm::Function& function) const;
+
+    llvm::DenseSet<const llvm::Function*> harmless_;
+};
+
+// A function of a library that keeps what its caller can reach as it is.
+bool is_harmless_library_function(llvm::StringRef name);
+
+} // namespace leakline

@@ -1,0 +1,218 @@
+#include "stamps_memory.h"
+
+#include "stamps_names.h"
+#include "stamps_temporaries.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/InstIterator.h"
+
+namespace leakline {
+
+namespace {
+
+// A copy of at most this many bytes is looked at word by word, in line.
+constexpr uint64_t small_copy_bytes = 64;
+
+// Stack memory that holds no variable with pointers is of no interest.
+bool is_slot(llvm::Value* address, const Slots& slots) {
+    llvm::Value* base = base_of(address);
+    auto* place = llvm::dyn_cast<llvm::AllocaInst>(base);
+    return place == nullptr || !place->isStaticAlloca() || slots.is_in_memory(place);
+}
+
+// Which argument of a library function is the address of a pointer that it replaces.
+int replaced_argument(const llvm::CallBase& call) {
+    static const llvm::StringMap<int> arguments = {
+        {"asprintf", 0},      {"vasprintf", 0},      {"__asprintf_chk", 0},
+        {"getline", 0},       {"getdelim", 0},       {"__getdelim", 0},
+        {"scandir", 1},       {"posix_memalign", 0}, {"getaddrinfo", 3},
+        {"open_memstream", 0}};
+    auto* callee =
+        llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
+    if (callee == nullptr || !callee->isDeclaration()) {
+        return -1;
+    }
+    auto found = arguments.find(callee->getName());
+    return found != arguments.end() ? found->second : -1;
+}
+
+class Noter {
+  public:
+    Noter(llvm::Function& function, const Tools& tools)
+        : function_(function), tools_(tools) {
+    }
+
+    void store(llvm::StoreInst* store) const;
+    void copy(llvm::AnyMemIntrinsic* copy) const;
+    void exchange(llvm::Instruction* exchange) const;
+    void result(llvm::CallBase* call, unsigned argument) const;
+
+  private:
+    llvm::Constant* site(llvm::Instruction* at, std::string slot) const;
+    void words(llvm::Instruction* before, llvm::Value* start,
+               llvm::ArrayRef<uint64_t> offsets, llvm::Align align,
+               llvm::Constant* site) const;
+    void move(llvm::AnyMemTransferInst* move, llvm::Value* bytes,
+              llvm::Constant* site) const;
+
+    llvm::Function& function_;
+    const Tools& tools_;
+};
+
+llvm::Constant* Noter::site(llvm::Instruction* at, std::string slot) const {
+    return tools_.sites.add(
+        {at->getDebugLoc(), &function_, std::move(slot), Cause::overwritten});
+}
+
+void Noter::words(llvm::Instruction* before, llvm::Value* start,
+                  llvm::ArrayRef<uint64_t> offsets, llvm::Align align,
+                  llvm::Constant* site) const {
+    for (uint64_t offset : offsets) {
+        llvm::IRBuilder<> builder(before);
+        auto* address =
+            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), start, offset);
+        tools_.emitter.lost_at(before, address, llvm::commonAlignment(align, offset),
+                               site, before->getDebugLoc());
+    }
+}
+
+void Noter::store(llvm::StoreInst* store) const {
+    llvm::Value* slot = store->getPointerOperand();
+    llvm::Constant* place = site(store, name_of_slot(slot));
+    llvm::Type* type = store->getValueOperand()->getType();
+    if (type->isAggregateType()) {
+        words(store, slot, pointer_offsets(type, store->getDataLayout()),
+              store->getAlign(), place);
+        return;
+    }
+    llvm::LoadInst* old = tools_.emitter.lost_at(store, slot, store->getAlign(), place,
+                                                 store->getDebugLoc());
+    old->setMetadata(llvm::LLVMContext::MD_tbaa,
+                     store->getMetadata(llvm::LLVMContext::MD_tbaa));
+    if (store->isAtomic()) {
+        old->setAtomic(llvm::AtomicOrdering::Monotonic, store->getSyncScopeID());
+    }
+}
+
+void Noter::copy(llvm::AnyMemIntrinsic* copy) const {
+    llvm::Constant* place = site(copy, name_of_memory(copy->getRawDest()));
+    auto* length = llvm::dyn_cast<llvm::ConstantInt>(copy->getLength());
+    llvm::Align align = copy->getDestAlign().valueOrOne();
+    if (length != nullptr && length->getZExtValue() <= small_copy_bytes && align >= 8) {
+        std::vector<uint64_t> offsets;
+        for (uint64_t at = 0; at + 8 <= length->getZExtValue(); at += 8) {
+            offsets.push_back(at);
+        }
+        words(copy, copy->getRawDest(), offsets, align, place);
+        return;
+    }
+    llvm::IRBuilder<> builder(copy);
+    llvm::Value* bytes =
+        builder.CreateZExtOrTrunc(copy->getLength(), builder.getInt64Ty());
+    if (auto* moved = llvm::dyn_cast<llvm::AnyMemTransferInst>(copy)) {
+        move(moved, bytes, place);
+    } else {
+        tools_.emitter.lost_in(copy, copy->getRawDest(), bytes, place,
+                               copy->getDebugLoc());
+    }
+}
+
+// What overlaps with its source must not be cleared before it is read.
+void Noter::move(llvm::AnyMemTransferInst* move, llvm::Value* bytes,
+                 llvm::Constant* site) const {
+    llvm::IRBuilder<> builder(move);
+    llvm::Type* bits = builder.getInt64Ty();
+    auto* to = builder.CreatePtrToInt(move->getRawDest(), bits);
+    auto* from = builder.CreatePtrToInt(move->getRawSource(), bits);
+    auto* overlaps =
+        builder.CreateOr(builder.CreateICmpULT(builder.CreateSub(to, from), bytes),
+                         builder.CreateICmpULT(builder.CreateSub(from, to), bytes));
+    auto* none = builder.getInt64(0);
+    auto* apart = builder.CreateSelect(overlaps, none, bytes);
+    tools_.emitter.lost_in(move, move->getRawDest(), apart, site, move->getDebugLoc());
+    auto* shared = builder.CreateSelect(overlaps, bytes, none);
+    tools_.emitter.copied_over(move, move->getRawDest(), shared, site,
+                               move->getDebugLoc());
+}
+
+void Noter::exchange(llvm::Instruction* exchange) const {
+    llvm::Instruction* next = next_after(exchange);
+    llvm::IRBuilder<> builder(next);
+    llvm::Value* old = exchange;
+    llvm::Value* slot = nullptr;
+    if (auto* compared = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(exchange)) {
+        slot = compared->getPointerOperand();
+        auto* found = builder.CreateExtractValue(compared, 0);
+        old = builder.CreateSelect(builder.CreateExtractValue(compared, 1), found,
+                                   llvm::Constant::getNullValue(found->getType()));
+    } else {
+        slot = llvm::cast<llvm::AtomicRMWInst>(exchange)->getPointerOperand();
+    }
+    tools_.emitter.lost(next, old, site(exchange, name_of_slot(slot)),
+                        exchange->getDebugLoc());
+}
+
+void Noter::result(llvm::CallBase* call, unsigned argument) const {
+    llvm::Value* slot = call->getArgOperand(argument);
+    tools_.emitter.lost_at(call, slot, llvm::Align(8), site(call, name_of_slot(slot)),
+                           call->getDebugLoc());
+}
+
+bool exchanges_pointer(const llvm::Instruction& instruction) {
+    llvm::Type* type = nullptr;
+    if (auto* compared = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) {
+        type = compared->getCompareOperand()->getType();
+    } else if (auto* exchange = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) {
+        if (exchange->getOperation() != llvm::AtomicRMWInst::Xchg) {
+            return false;
+        }
+        type = exchange->getType();
+    }
+    return type != nullptr && (type->isPointerTy() || type->isIntegerTy(64));
+}
+
+} // namespace
+
+MemoryAccesses find_memory_accesses(llvm::Function& function, const Slots& slots) {
+    MemoryAccesses accesses;
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+        if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
+            if (may_overwrite_pointer(*store) &&
+                is_slot(store->getPointerOperand(), slots)) {
+                accesses.stores.push_back(store);
+            }
+        } else if (auto* copy = llvm::dyn_cast<llvm::AnyMemIntrinsic>(&instruction)) {
+            if (may_overwrite_pointers(*copy) && is_slot(copy->getRawDest(), slots)) {
+                accesses.copies.push_back(copy);
+            }
+        } else if (exchanges_pointer(instruction)) {
+            accesses.exchanges.push_back(&instruction);
+        } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+            int argument = replaced_argument(*call);
+            if (argument >= 0 && static_cast<unsigned>(argument) < call->arg_size()) {
+                accesses.results.emplace_back(call, static_cast<unsigned>(argument));
+            }
+        }
+    }
+    return accesses;
+}
+
+void note_overwritten_memory(const MemoryAccesses& accesses, llvm::Function& function,
+                             const Tools& tools) {
+    Noter noter(function, tools);
+    for (llvm::StoreInst* store : accesses.stores) {
+        noter.store(store);
+    }
+    for (llvm::AnyMemIntrinsic* copy : accesses.copies) {
+        noter.copy(copy);
+    }
+    for (llvm::Instruction* exchange : accesses.exchanges) {
+        noter.exchange(exchange);
+    }
+    for (auto [call, argument] : accesses.results) {
+        noter.result(call, argument);
+    }
+}
+
+} // namespace leakline

@@ -1,0 +1,84 @@
+// Registers with clang (-fpass-plugin=...) what `leakline cc` adds to a compilation:
+// the notes of lost references before every other pass, their code after all of them.
+#include "stamps_expand.h"
+#include "stamps_function.h"
+
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Passes/PassPlugin.h"
+#include "llvm/TargetParser/Triple.h"
+
+#if LLVM_VERSION_MAJOR != 19
+#error "The pass is written for LLVM 19; configure with LLVM_DIR of that version."
+#endif
+
+namespace {
+
+bool is_supported(const llvm::Module& module) {
+    llvm::Triple target(module.getTargetTriple());
+    return target.getArch() == llvm::Triple::x86_64 && target.isOSLinux() &&
+           !target.isX32();
+}
+
+bool is_instrumented(const llvm::Function& function) {
+    return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() &&
+           !function.hasFnAttribute(llvm::Attribute::Naked) &&
+           !function.hasFnAttribute(llvm::Attribute::PresplitCoroutine);
+}
+
+class NotePass : public llvm::PassInfoMixin<NotePass> {
+  public:
+    llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager&) {
+        if (!is_supported(module)) {
+            return llvm::PreservedAnalyses::all();
+        }
+        std::vector<llvm::Function*> functions;
+        for (llvm::Function& function : module) {
+            if (is_instrumented(function)) {
+                functions.push_back(&function);
+            }
+        }
+        leakline::Losing losing(module);
+        leakline::SiteTable sites(module);
+        leakline::Emitter emitter(module);
+        for (llvm::Function* function : functions) {
+            leakline::instrument(*function, {sites, emitter, losing});
+        }
+        return llvm::PreservedAnalyses::none();
+    }
+
+    // Functions that are not to be optimised lose references all the same.
+    static bool isRequired() {
+        return true;
+    }
+};
+
+class ExpandPass : public llvm::PassInfoMixin<ExpandPass> {
+  public:
+    llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager&) {
+        return leakline::expand_stamps(module) ? llvm::PreservedAnalyses::none()
+                                               : llvm::PreservedAnalyses::all();
+    }
+
+    static bool isRequired() {
+        return true;
+    }
+};
+
+} // namespace
+
+extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT llvm::PassPluginLibraryInfo
+llvmGetPassPluginInfo() {
+    return {LLVM_PLUGIN_API_VERSION, "leakline-stamps", "1",
+            [](llvm::PassBuilder& builder) {
+                builder.registerPipelineStartEPCallback(
+                    [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+                        passes.addPass(NotePass());
+                    });
+                builder.registerOptimizerLastEPCallback(
+                    [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+                        passes.addPass(ExpandPass());
+                    });
+            }};
+}

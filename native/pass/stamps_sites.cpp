@@ -1,0 +1,188 @@
+#include "stamps_sites.h"
+
+#include "stamps_layout.h"
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+namespace leakline {
+
+namespace {
+
+constexpr const char* section = "leakline_sites";
+
+llvm::Type* word(llvm::Module& module) {
+    return llvm::Type::getInt32Ty(module.getContext());
+}
+
+// One for each module that the linker makes, whatever number of objects it has.
+llvm::GlobalVariable* shared_variable(llvm::Module& module, llvm::Constant* initial,
+                                      const char* name) {
+    auto* variable =
+        new llvm::GlobalVariable(module, initial->getType(), false,
+                                 llvm::GlobalValue::LinkOnceODRLinkage, initial, name);
+    variable->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    variable->setComdat(module.getOrInsertComdat(name));
+    return variable;
+}
+
+// Points to a clock that nobody reads until a runtime takes over.
+llvm::GlobalVariable* runtime_variable(llvm::Module& module) {
+    llvm::LLVMContext& context = module.getContext();
+    auto* nobody = llvm::ConstantStruct::getAnon(
+        {llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), 0),
+         llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), StampMode::off)});
+    auto* idle = shared_variable(module, nobody, "__leakline_idle");
+    return shared_variable(module, idle, "__leakline_runtime");
+}
+
+llvm::GlobalVariable* section_bound(llvm::Module& module, const char* prefix) {
+    auto* type = llvm::Type::getInt8Ty(module.getContext());
+    auto* bound =
+        new llvm::GlobalVariable(module, type, true, llvm::GlobalValue::ExternalLinkage,
+                                 nullptr, llvm::Twine(prefix) + section);
+    bound->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    return bound;
+}
+
+const llvm::DISubprogram* subprogram_of(const Site& site) {
+    if (site.where) {
+        return llvm::cast<llvm::DILocalScope>(site.where.getScope())->getSubprogram();
+    }
+    return site.function != nullptr ? site.function->getSubprogram() : nullptr;
+}
+
+std::string file_of(const Site& site, const llvm::DISubprogram* subprogram) {
+    const llvm::DIScope* scope = subprogram;
+    if (site.where) {
+        scope = llvm::cast<llvm::DIScope>(site.where.getScope());
+    }
+    if (scope == nullptr) {
+        return {};
+    }
+    llvm::StringRef name = scope->getFilename();
+    if (llvm::sys::path::is_absolute(name)) {
+        return name.str();
+    }
+    llvm::SmallString<128> path(scope->getDirectory());
+    llvm::sys::path::append(path, name);
+    return path.str().str();
+}
+
+llvm::StringRef function_of(const Site& site, const llvm::DISubprogram* subprogram) {
+    if (subprogram == nullptr) {
+        return site.function != nullptr ? site.function->getName() : "";
+    }
+    llvm::StringRef linkage_name = subprogram->getLinkageName();
+    return linkage_name.empty() ? subprogram->getName() : linkage_name;
+}
+
+} // namespace
+
+SiteTable::SiteTable(llvm::Module& module)
+    : module_(module), type_(llvm::StructType::get(
+                           module.getContext(),
+                           {word(module), word(module), word(module), word(module),
+                            word(module), llvm::Type::getInt16Ty(module.getContext()),
+                            llvm::Type::getInt8Ty(module.getContext()),
+                            llvm::Type::getInt8Ty(module.getContext())})),
+      runtime_(runtime_variable(module)) {
+    write_note();
+}
+
+llvm::Constant* SiteTable::add(const Site& site) {
+    return add(site, {});
+}
+
+llvm::Constant* SiteTable::add(const Site& site, llvm::ArrayRef<unsigned> birth_lines) {
+    auto* type = llvm::ArrayType::get(type_, birth_lines.size() + 1);
+    auto* table = new llvm::GlobalVariable(module_, type, true,
+                                           llvm::GlobalValue::InternalLinkage, nullptr,
+                                           "leakline.site");
+    table->setSection(section);
+    table->setAlignment(llvm::Align(4));
+    llvm::SmallVector<llvm::Constant*> rows = {descriptor(site, 0, table)};
+    for (unsigned line : birth_lines) {
+        auto* place = llvm::ConstantExpr::getGetElementPtr(
+            type_, table,
+            llvm::ConstantInt::get(llvm::Type::getInt64Ty(module_.getContext()),
+                                   rows.size()));
+        rows.push_back(descriptor(site, line, place));
+    }
+    table->setInitializer(llvm::ConstantArray::get(type, rows));
+    return table;
+}
+
+llvm::Constant* SiteTable::descriptor(const Site& site, unsigned birth_line,
+                                      llvm::Constant* place) {
+    const llvm::DISubprogram* subprogram = subprogram_of(site);
+    unsigned line = site.where ? site.where.getLine()
+                               : (subprogram != nullptr ? subprogram->getLine() : 0);
+    unsigned column = site.where ? site.where.getCol() : 0;
+    auto number = [&](unsigned field, unsigned value) -> llvm::Constant* {
+        return llvm::ConstantInt::get(type_->getElementType(field), value);
+    };
+    return llvm::ConstantStruct::get(
+        type_, {relative(text(file_of(site, subprogram)), place, 0),
+                relative(text(function_of(site, subprogram)), place, 1),
+                relative(text(site.variable), place, 2), number(3, line),
+                number(4, birth_line), number(5, column),
+                number(6, static_cast<unsigned>(site.cause)), number(7, 0)});
+}
+
+// How far the target lies behind a 32-bit field of what starts at `place`. Needs no
+// relocation when the module is loaded.
+llvm::Constant* SiteTable::relative(llvm::Constant* target, llvm::Constant* place,
+                                    unsigned field) {
+    auto* offset_type = llvm::Type::getInt64Ty(module_.getContext());
+    auto* here = llvm::ConstantExpr::getGetElementPtr(
+        word(module_), place, llvm::ConstantInt::get(offset_type, field));
+    auto* distance =
+        llvm::ConstantExpr::getSub(llvm::ConstantExpr::getPtrToInt(target, offset_type),
+                                   llvm::ConstantExpr::getPtrToInt(here, offset_type));
+    return llvm::ConstantExpr::getTrunc(distance, word(module_));
+}
+
+llvm::Constant* SiteTable::text(llvm::StringRef text) {
+    llvm::Constant*& known = texts_[text];
+    if (known == nullptr) {
+        auto* bytes = llvm::ConstantDataArray::getString(module_.getContext(), text);
+        auto* variable = new llvm::GlobalVariable(module_, bytes->getType(), true,
+                                                  llvm::GlobalValue::PrivateLinkage,
+                                                  bytes, "leakline.text");
+        variable->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+        known = variable;
+    }
+    return known;
+}
+
+// One site that nothing refers to makes sure that the section, and so its bounds,
+// exist.
+void SiteTable::write_note() {
+    auto* unused =
+        llvm::cast<llvm::GlobalVariable>(add({{}, nullptr, {}, static_cast<Cause>(0)}));
+    llvm::LLVMContext& context = module_.getContext();
+    auto* name = llvm::ConstantDataArray::getString(
+        context, llvm::StringRef("Leakline\0\0\0", 11));
+    auto* type = llvm::StructType::get(
+        context, {word(module_), word(module_), word(module_), name->getType(),
+                  word(module_), word(module_), word(module_)});
+    auto* note = new llvm::GlobalVariable(module_, type, true,
+                                          llvm::GlobalValue::InternalLinkage, nullptr,
+                                          "leakline.note");
+    auto number = [&](unsigned value) -> llvm::Constant* {
+        return llvm::ConstantInt::get(word(module_), value);
+    };
+    note->setInitializer(llvm::ConstantStruct::get(
+        type, {number(9), number(12), number(1), name,
+               relative(section_bound(module_, "__start_"), note, 6),
+               relative(section_bound(module_, "__stop_"), note, 7),
+               relative(runtime_, note, 8)}));
+    note->setSection(".note.leakline");
+    note->setAlignment(llvm::Align(4));
+    llvm::appendToUsed(module_, {note, unused});
+}
+
+} // namespace leakline

@@ -1,0 +1,63 @@
+// The table of sites that an instrumented object carries (format/sites.md): a *site* is
+// one way in which one variable loses a reference at one place of the source.
+#pragma once
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/IR/DebugLoc.h"
+#include "llvm/IR/GlobalVariable.h"
+#include "llvm/IR/Module.h"
+
+#include <cstdint>
+#include <string>
+
+namespace leakline {
+
+// As in format/sites.md.
+enum class Cause : uint8_t {
+    overwritten = 1,
+    out_of_scope = 2,
+    never_stored = 3,
+};
+
+struct Site {
+    llvm::DebugLoc where;
+    llvm::Function* function;
+    std::string variable; // empty when it has no name
+    Cause cause;
+};
+
+class SiteTable {
+  public:
+    explicit SiteTable(llvm::Module& module);
+
+    // The descriptor of a site whose reference was born on an unknown line.
+    llvm::Constant* add(const Site& site);
+
+    // Descriptors of one site one after the other: the first for an unknown birth, the
+    // others for the births on the given lines.
+    llvm::Constant* add(const Site& site, llvm::ArrayRef<unsigned> birth_lines);
+
+    // Where the runtime leaves the address of what stamps need; null without runtime.
+    llvm::GlobalVariable* runtime() const {
+        return runtime_;
+    }
+
+  private:
+    llvm::Constant* descriptor(const Site& site, unsigned birth_line,
+                               llvm::Constant* place);
+    llvm::Constant* relative(llvm::Constant* target, llvm::Constant* place,
+                             unsigned field);
+    llvm::Constant* text(llvm::StringRef text);
+    void write_note();
+
+    llvm::Module& module_;
+    llvm::StructType* type_;
+    llvm::GlobalVariable* runtime_;
+    llvm::StringMap<llvm::Constant*> texts_;
+};
+
+// The size of one descriptor.
+inline constexpr unsigned descriptor_bytes = 24;
+
+} // namespace leakline

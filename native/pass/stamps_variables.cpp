@@ -1,0 +1,252 @@
+#include "stamps_variables.h"
+
+#include "stamps_exits.h"
+#include "stamps_names.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/InstIterator.h"
+
+namespace leakline {
+
+namespace {
+
+// More pointers than this in an aggregate are found by a loop.
+constexpr size_t most_words_in_line = 16;
+
+std::string name_of(const Slot& slot) {
+    llvm::DILocalVariable* variable = variable_of(slot.place);
+    return variable != nullptr ? variable->getName().str() : std::string();
+}
+
+// A variable together with the line of the statement that gave it its value.
+struct Tracked {
+    const Slot* slot = nullptr;
+    llvm::AllocaInst* birth = nullptr; // offset of the birth's descriptor in its table
+    std::vector<unsigned> birth_lines;
+};
+
+class Noter {
+  public:
+    Noter(const Slots& slots, llvm::Function& function, const Tools& tools)
+        : slots_(slots), function_(function), tools_(tools) {
+    }
+
+    void note(llvm::ArrayRef<Drop> drops);
+
+  private:
+    void find_exits();
+    void track(llvm::ArrayRef<Drop> drops);
+    void follow_births(Tracked& tracked);
+    void clear(const Slot& slot);
+    void clear_outside(const Slot& slot);
+    void clear_at(const Slot& slot, llvm::Instruction* before);
+    void drop(const Drop& drop);
+    void end(const Slot& slot);
+    void end_at(const Slot& slot, llvm::Instruction* end);
+
+    const Slots& slots_;
+    llvm::Function& function_;
+    const Tools& tools_;
+    Exits exits_;
+    std::vector<llvm::Instruction*> function_ends_;
+    std::vector<Tracked> tracked_; // by the number of the variable
+};
+
+void Noter::note(llvm::ArrayRef<Drop> drops) {
+    find_exits();
+    track(drops);
+    for (const Slot& slot : slots_.variables) {
+        clear(slot);
+    }
+    for (const Slot& slot : slots_.in_memory) {
+        clear(slot);
+    }
+    for (const Drop& one : drops) {
+        drop(one);
+    }
+    for (const Slot& slot : slots_.in_memory) {
+        end(slot);
+    }
+    for (const Slot& slot : slots_.variables) {
+        if (slots_.outlive_scopes) {
+            clear_outside(slot);
+        }
+    }
+}
+
+void Noter::find_exits() {
+    for (llvm::Instruction& instruction : llvm::instructions(function_)) {
+        if (llvm::isa<llvm::ReturnInst, llvm::ResumeInst>(instruction)) {
+            function_ends_.push_back(&instruction);
+        }
+    }
+}
+
+void Noter::track(llvm::ArrayRef<Drop> drops) {
+    tracked_.resize(slots_.variables.size());
+    for (const Drop& drop : drops) {
+        Tracked& tracked = tracked_[drop.variable];
+        if (tracked.slot == nullptr) {
+            tracked.slot = &slots_.variables[drop.variable];
+            follow_births(tracked);
+        }
+    }
+}
+
+// A companion of the variable, which the optimiser turns into a constant where there is
+// one statement that can have been the birth.
+void Noter::follow_births(Tracked& tracked) {
+    llvm::AllocaInst* place = tracked.slot->place;
+    llvm::IRBuilder<> builder(place);
+    llvm::Type* bits = builder.getInt64Ty();
+    tracked.birth = builder.CreateAlloca(bits, nullptr, "leakline.birth");
+    llvm::IRBuilder<> entry(&*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+    entry.CreateStore(builder.getInt64(0), tracked.birth);
+    for (llvm::User* user : place->users()) {
+        auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
+        if (store == nullptr) {
+            continue;
+        }
+        uint64_t offset = 0;
+        if (store->getDebugLoc() &&
+            !llvm::isa<llvm::Constant>(store->getValueOperand())) {
+            tracked.birth_lines.push_back(store->getDebugLoc().getLine());
+            offset = tracked.birth_lines.size() * descriptor_bytes;
+        }
+        llvm::IRBuilder<> behind(store->getNextNode());
+        behind.CreateStore(behind.getInt64(offset), tracked.birth);
+    }
+}
+
+void Noter::clear(const Slot& slot) {
+    if (slot.starts.empty()) {
+        clear_at(slot, &*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+    }
+    for (llvm::IntrinsicInst* start : slot.starts) {
+        clear_at(slot, start->getNextNode());
+    }
+}
+
+// Comes after the drops, so that it stands between them and the ends of scopes.
+void Noter::clear_outside(const Slot& slot) {
+    for (llvm::IntrinsicInst* end : slot.ends) {
+        clear_at(slot, end);
+    }
+    if (!slot.starts.empty()) {
+        clear_at(slot, &*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+    }
+}
+
+void Noter::clear_at(const Slot& slot, llvm::Instruction* before) {
+    llvm::IRBuilder<> builder(before);
+    llvm::Type* type = slot.place->getAllocatedType();
+    if (type->isSingleValueType()) {
+        builder.CreateStore(llvm::Constant::getNullValue(type), slot.place);
+        return;
+    }
+    if (slot.offsets.size() > most_words_in_line) {
+        builder.CreateMemSet(slot.place, builder.getInt8(0),
+                             function_.getDataLayout().getTypeAllocSize(type),
+                             slot.place->getAlign());
+        return;
+    }
+    for (uint64_t offset : slot.offsets) {
+        builder.CreateAlignedStore(
+            builder.getInt64(0),
+            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), slot.place, offset),
+            llvm::commonAlignment(slot.place->getAlign(), offset));
+    }
+}
+
+// Nothing may stand between a tail call and its return.
+llvm::Instruction* place_before(llvm::Instruction* end) {
+    llvm::CallInst* call = end->getParent()->getTerminatingMustTailCall();
+    return call != nullptr && end->isTerminator() ? call : end;
+}
+
+// True for the way of an exception out of the function.
+bool is_unwinding(const llvm::BasicBlock* block, unsigned depth = 0) {
+    if (block->isLandingPad() || llvm::isa<llvm::ResumeInst>(block->getTerminator())) {
+        return true;
+    }
+    return depth < 8 && !llvm::pred_empty(block) &&
+           llvm::all_of(
+               llvm::predecessors(block),
+               [&](const llvm::BasicBlock* from) {
+                   return is_unwinding(from, depth + 1);
+               });
+}
+
+void Noter::drop(const Drop& drop) {
+    const Tracked& tracked = tracked_[drop.variable];
+    const Slot& slot = *tracked.slot;
+    bool is_store = llvm::isa<llvm::StoreInst>(drop.at);
+    Cause cause = is_store ? Cause::overwritten : Cause::out_of_scope;
+    auto make = [&](llvm::DebugLoc where) {
+        return tools_.sites.add({where, &function_, name_of(slot), cause},
+                                tracked.birth_lines);
+    };
+    llvm::Value* table = is_store ? make(drop.at->getDebugLoc())
+                                  : exits_.site(drop.at, slot.place, make);
+    llvm::IRBuilder<> builder(place_before(drop.at));
+    builder.SetCurrentDebugLocation(drop.at->getDebugLoc());
+    llvm::Value* site = table;
+    // LLVM 19 may place arithmetic before the label of a landing pad, where it is never
+    // run, so the birth stays unknown there.
+    if (!is_unwinding(drop.at->getParent())) {
+        auto* birth = builder.CreateLoad(builder.getInt64Ty(), tracked.birth);
+        site = builder.CreateInBoundsGEP(builder.getInt8Ty(), table, birth);
+    }
+    auto* old = builder.CreateLoad(slot.place->getAllocatedType(), slot.place);
+    tools_.emitter.lost(place_before(drop.at), old, site, drop.at->getDebugLoc());
+}
+
+void Noter::end(const Slot& slot) {
+    for (llvm::IntrinsicInst* end : slot.ends) {
+        end_at(slot, end);
+    }
+    if (slot.ends.empty()) {
+        for (llvm::Instruction* end : function_ends_) {
+            end_at(slot, end);
+        }
+    }
+}
+
+void Noter::end_at(const Slot& slot, llvm::Instruction* end) {
+    llvm::Instruction* before = place_before(end);
+    llvm::DebugLoc where = end->getDebugLoc();
+    auto site_of = [&](const void* key, std::string name) {
+        return exits_.site(end, key, [&](llvm::DebugLoc exit) {
+            return tools_.sites.add({exit, &function_, name, Cause::out_of_scope});
+        });
+    };
+    if (slot.offsets.size() > most_words_in_line) {
+        llvm::Value* site = site_of(&slot, name_of(slot));
+        llvm::IRBuilder<> builder(before);
+        uint64_t bytes =
+            function_.getDataLayout().getTypeAllocSize(slot.place->getAllocatedType());
+        tools_.emitter.lost_in(before, slot.place, builder.getInt64(bytes), site,
+                               where);
+        return;
+    }
+    for (const uint64_t& offset : slot.offsets) {
+        llvm::Value* site = site_of(&offset, name_of_part(slot.place, offset));
+        llvm::IRBuilder<> builder(before);
+        auto* address =
+            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), slot.place, offset);
+        tools_.emitter.lost_at(before, address,
+                               llvm::commonAlignment(slot.place->getAlign(), offset),
+                               site, where);
+    }
+}
+
+} // namespace
+
+void note_variables(const Slots& slots, llvm::ArrayRef<Drop> drops,
+                    llvm::Function& function, const Tools& tools) {
+    Noter(slots, function, tools).note(drops);
+}
+
+} // namespace leakline

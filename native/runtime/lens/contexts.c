@@ -1,0 +1,80 @@
+#include "lens/contexts.h"
+
+#include <stddef.h>
+
+#include "os/memory.h"
+#include "patch/shadow.h"
+
+// As in format/sites.md.
+enum { CACHE_SIZE = 4096 };
+
+// A table that is never full enough to be slow: later contexts have no stack.
+enum { TABLE_BITS = 20, TABLE_SIZE = 1 << TABLE_BITS, PROBES_MAX = 64 };
+
+// Two halves of one word, so that a reader never sees one without the other: the
+// context, and the stack's node above it. 0: free; a stack is never node 0.
+static uint64_t* table;
+
+struct loss_page {
+    uint64_t clock;
+    uint32_t mode;
+    uint32_t* cache;
+    void (*hook)(uint32_t context);
+};
+_Static_assert(offsetof(struct loss_page, mode) == 8, "as compiled into programs");
+_Static_assert(offsetof(struct loss_page, cache) == 16, "as compiled into programs");
+_Static_assert(offsetof(struct loss_page, hook) == 24, "as compiled into programs");
+
+static struct loss_page* page(void) {
+    return (struct loss_page*)LL_LOSS_CLOCK;
+}
+
+// A cache of zeros knows the context 0, which is that of a thread's first function.
+bool ll_contexts_start(void (*hook)(uint32_t context)) {
+    page()->cache = ll_memory_map(CACHE_SIZE * sizeof *page()->cache);
+    page()->hook = hook;
+    table = ll_memory_map(TABLE_SIZE * sizeof *table);
+    return page()->cache != NULL && table != NULL;
+}
+
+static size_t place_of(uint32_t context, size_t probe) {
+    return ((context * (uint32_t)0x9e3779b1U >> (32 - TABLE_BITS)) + probe) &
+           (TABLE_SIZE - 1);
+}
+
+// The word of a context, or the free one where it belongs; NULL when there is neither.
+static uint64_t* find(uint32_t context) {
+    for (size_t probe = 0; table != NULL && probe < PROBES_MAX; probe++) {
+        uint64_t* word = &table[place_of(context, probe)];
+        uint64_t value = __atomic_load_n(word, __ATOMIC_RELAXED);
+        if (value == 0 || (uint32_t)value == context) {
+            return word;
+        }
+    }
+    return NULL;
+}
+
+bool ll_context_is_known(uint32_t context) {
+    page()->cache[context % CACHE_SIZE] = context;
+    const uint64_t* word = find(context);
+    return word == NULL || __atomic_load_n(word, __ATOMIC_RELAXED) != 0;
+}
+
+void ll_context_learn(uint32_t context, ll_site stack) {
+    uint64_t wanted = (uint64_t)stack << 32 | context;
+    uint64_t* word = find(context);
+    while (stack != 0 && word != NULL) {
+        uint64_t found = 0;
+        if (__atomic_compare_exchange_n(word, &found, wanted, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED) ||
+            (uint32_t)found == context) {
+            return;
+        }
+        word = find(context);
+    }
+}
+
+ll_site ll_context_stack(uint32_t context) {
+    const uint64_t* word = find(context);
+    return word != NULL ? (ll_site)(*word >> 32) : 0;
+}

@@ -1,0 +1,122 @@
+#include "patch/sites.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "patch/shadow.h"
+
+enum { MODULES_MAX = 512, NOTE_TYPE = 1, DESCRIPTOR_BYTES = 24 };
+
+// What code that stamps finds beside the clock; 0: one thread.
+enum { MODE_THREADS = 1 };
+
+static const char note_name[] = "Leakline";
+
+struct registered {
+    struct ll_sites sites;
+    void* idle; // what the module pointed to before
+    bool is_loaded;
+};
+
+static struct registered modules[MODULES_MAX];
+static size_t module_count;
+
+// A distance in the note is relative to its own place.
+static uintptr_t follow(const int32_t* distance) {
+    int32_t value;
+    memcpy(&value, distance, sizeof value);
+    return (uintptr_t)distance + (uintptr_t)(intptr_t)value;
+}
+
+bool ll_sites_read(const void* notes, size_t size_bytes, struct ll_sites* result) {
+    const char* at = notes;
+    const char* end = at + size_bytes;
+    while ((size_t)(end - at) >= sizeof(Elf64_Nhdr)) {
+        const Elf64_Nhdr* note = (const Elf64_Nhdr*)at;
+        const char* name = at + sizeof *note;
+        size_t name_bytes = (note->n_namesz + (size_t)3) & ~(size_t)3;
+        size_t content_bytes = (note->n_descsz + (size_t)3) & ~(size_t)3;
+        if (name_bytes + content_bytes > (size_t)(end - name)) {
+            return false;
+        }
+        const int32_t* content = (const int32_t*)(name + name_bytes);
+        if (note->n_type == NOTE_TYPE && note->n_namesz == sizeof note_name &&
+            note->n_descsz == 3 * sizeof *content &&
+            memcmp(name, note_name, sizeof note_name) == 0) {
+            *result = (struct ll_sites){.start = follow(content),
+                                        .end = follow(content + 1),
+                                        .runtime = (void**)follow(content + 2)};
+            return true;
+        }
+        at = (const char*)content + content_bytes;
+    }
+    return false;
+}
+
+static struct registered* find(uintptr_t start) {
+    for (size_t i = 0; i < module_count; i++) {
+        if (modules[i].sites.start == start) {
+            return &modules[i];
+        }
+    }
+    return NULL;
+}
+
+void ll_sites_register(const struct ll_sites* sites) {
+    struct registered* known = find(sites->start);
+    if (known != NULL && *sites->runtime == (void*)LL_LOSS_CLOCK) {
+        known->is_loaded = true;
+        return;
+    }
+    if (known == NULL) {
+        known = find(0);
+    }
+    if (known == NULL) {
+        if (module_count == MODULES_MAX) {
+            return;
+        }
+        known = &modules[module_count++];
+    }
+    *known = (struct registered){
+        .sites = *sites, .idle = *sites->runtime, .is_loaded = true};
+    *sites->runtime = (void*)LL_LOSS_CLOCK;
+}
+
+void ll_sites_begin_census(void) {
+    for (size_t i = 0; i < module_count; i++) {
+        modules[i].is_loaded = false;
+    }
+}
+
+void ll_sites_end_census(void) {
+    for (size_t i = 0; i < module_count; i++) {
+        if (!modules[i].is_loaded) {
+            modules[i] = (struct registered){0};
+        }
+    }
+}
+
+void ll_sites_lock_clock(void) {
+    if (module_count > 0) {
+        *(volatile uint32_t*)LL_LOSS_MODE = MODE_THREADS;
+    }
+}
+
+void ll_sites_withdraw(void) {
+    for (size_t i = 0; i < module_count; i++) {
+        if (modules[i].sites.start != 0) {
+            *modules[i].sites.runtime = modules[i].idle;
+        }
+    }
+    module_count = 0;
+}
+
+bool ll_is_site(uintptr_t address) {
+    for (size_t i = 0; i < module_count; i++) {
+        const struct ll_sites* sites = &modules[i].sites;
+        if (sites->start <= address && address < sites->end) {
+            return (address - sites->start) % DESCRIPTOR_BYTES == 0;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,119 @@
+"""Detects what a call of the compiler makes, adds flags, and runs clang."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from leakline.compile.command_line import read_command_line
+from leakline.compile.compiler import LLVM_MAJOR, find_compiler
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leakline.compile.command_line import CommandLine
+    from leakline.compile.compiler import Compiler
+
+# Exit codes of a clang that did its work, well or with errors in the source.
+_SOUND_ENDS = (0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What is added to a command line, and what has to be said about it.
+
+    Attributes:
+        flags: Empty when nothing is instrumented.
+        notices: Sentences for the user.
+    """
+
+    flags: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+
+
+def compile_with(driver: str, words: Sequence[str]) -> int:
+    """Run clang as `leakline cc` does; return its exit code."""
+    compiler = find_compiler(driver)
+    line = read_command_line(words)
+    additions = additions_for(line, compiler)
+    if "--print-flags" in words:
+        print(" ".join(additions_for(_ANY_SOURCE, compiler).flags))
+        return 0
+    for notice in additions.notices:
+        say(notice)
+    command = [compiler.path, *_placed(words, additions.flags, line)]
+    if not additions.flags:
+        sys.stdout.flush()
+        os.execv(compiler.path, command)  # noqa: S606 - as a compiler's driver does
+    return _run(command, [compiler.path, *words], line)
+
+
+def additions_for(line: CommandLine, compiler: Compiler) -> Additions:
+    """The flags for one call of the compiler."""
+    notices = list(_about_linking(line))
+    if not line.sources:
+        return Additions((), tuple(notices))
+    reason = _why_plain(line, compiler)
+    if reason:
+        names = ", ".join(line.sources)
+        return Additions((), (f"{names}: compiled plainly: {reason}", *notices))
+    flags = ["-g", f"-fpass-plugin={compiler.plugin}"]
+    if not line.optimises:
+        # Without optimisation clang leaves out where scopes begin and end.
+        flags += ["-Xclang", "-fsanitize-address-use-after-scope"]
+    if line.has_lto:
+        flags.append("-fno-lto")
+        notices.append(
+            "optimisation at link time is turned off: losses are noted per source file"
+        )
+    return Additions(tuple(flags), tuple(notices))
+
+
+def say(sentence: str) -> None:
+    """Print a sentence on standard error."""
+    sys.stderr.write(f"leakline: {sentence}\n")
+
+
+def _why_plain(line: CommandLine, compiler: Compiler) -> str:
+    if compiler.plugin is None:
+        return f"Leakline was installed without its plugin for clang {LLVM_MAJOR}"
+    if line.is_kernel:
+        return "code for a kernel or without a C library has no heap of Leakline's"
+    if line.target and not _is_native(line.target):
+        return f"only programs for 64-bit x86 Linux can be watched, not {line.target}"
+    return ""
+
+
+def _is_native(target: str) -> bool:
+    return target.startswith(("x86_64-", "amd64-")) and "linux" in target
+
+
+def _about_linking(line: CommandLine) -> list[str]:
+    if not line.links:
+        return []
+    if line.is_static:
+        return ["a static program cannot be watched: link it without -static"]
+    if not line.has_libc:
+        return ["a program without the C library's malloc cannot be watched"]
+    return []
+
+
+def _placed(words: Sequence[str], flags: Sequence[str], line: CommandLine) -> list[str]:
+    """The last word wins, so ours come last; behind `--` there are no flags."""
+    return [*flags, *words] if line.has_separator else [*words, *flags]
+
+
+def _run(command: list[str], plain: list[str], line: CommandLine) -> int:
+    """A source that the plugin cannot cope with is compiled without it."""
+    code = subprocess.run(command, check=False).returncode
+    if code in _SOUND_ENDS:
+        return code
+    names = ", ".join(line.sources)
+    say(f"{names}: compiled plainly, since clang ended with {code}; please report this")
+    return subprocess.run(plain, check=False).returncode
+
+
+_ANY_SOURCE = read_command_line(["-c", "-O2", "source.c"])

@@ -1,0 +1,117 @@
+"""Losses that instrumented code noted itself: the site says all there is to know."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import takewhile
+
+from leakline.dynamic.stack_table import StackTable
+from leakline.dynamic.stacks import StackBuilder
+from leakline.model.finding import Cause, Loss
+from leakline.model.stack import Frame, Naming, Stack
+from leakline.recording._format import Node
+from leakline.symbols.demangle import demangle
+from leakline.symbols.resolve import Address
+from leakline.symbols.sites import Site, SiteCause, read_site
+
+_CAUSES = {
+    SiteCause.OVERWRITTEN: Cause.OVERWRITTEN,
+    SiteCause.OUT_OF_SCOPE: Cause.OUT_OF_SCOPE,
+    SiteCause.NEVER_STORED: Cause.NEVER_STORED,
+}
+
+
+def site_frames(table: StackTable, used: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
+    """The frames of those used addresses that are sites, by their indexes."""
+    marked = {call.address for call in table.calls if call.flags & Node.SITE}
+    found = {
+        index: (table.addresses[index], site)
+        for index in marked.intersection(used)
+        if (site := _site_at(table.addresses[index])) is not None
+    }
+    names = demangle(site.function for _, site in found.values())
+    return {
+        index: (_frame(site, address, names[site.function]),)
+        for index, (address, site) in found.items()
+    }
+
+
+def loss_at_site(number: int, builder: StackBuilder) -> Loss | None:
+    """The loss that the stack with this number ends in."""
+    site = _site_of(number, builder)
+    if site is None:
+        return None
+    stack = _stack(number, builder)
+    return Loss(_CAUSES[site.cause], stack, site.variable or None)
+
+
+def birth_at_site(number: int, builder: StackBuilder) -> Stack | None:
+    """Where the variable got the reference that it lost; None if it is not known."""
+    site = _site_of(number, builder)
+    if site is None or not site.birth_line:
+        return None
+    lost, *callers = _stack(number, builder).frames
+    born = Frame(
+        function=lost.function,
+        file=lost.file,
+        line=site.birth_line,
+        module=lost.module,
+        symbol=lost.symbol,
+    )
+    return Stack((born, *callers))
+
+
+def _stack(number: int, builder: StackBuilder) -> Stack:
+    """The site and its callers.
+
+    The call stack was taken when the first loss in the same context was noted, maybe at
+    another site of the same function. So its innermost frames are those of the function
+    as a whole; what the compiler inlined into it is kept as far as it leads to the site.
+    """
+    whole = builder.stack(number)
+    lost, *others = whole.frames
+    helpers = sum(1 for _ in takewhile(_is_helper, others))
+    inlined = sum(1 for _ in takewhile(lambda frame: frame.inlined, others[helpers:]))
+    around = others[helpers : helpers + inlined + 1]
+    names = [frame.function for frame in around]
+    if lost.function in names:
+        around = around[names.index(lost.function) + 1 :]
+    else:
+        around = around[-1:]
+    frames = (lost, *around, *others[helpers + inlined + 1 :])
+    left_out = len(whole.frames) - len(frames)
+    folded_at = whole.folded_at
+    return replace(
+        whole,
+        frames=frames,
+        folded_at=None if folded_at is None else max(folded_at - left_out, 1),
+    )
+
+
+def _is_helper(frame: Frame) -> bool:
+    """Functions that `leakline cc` adds to a program."""
+    return frame.function.startswith("leakline.")
+
+
+def _site_of(number: int, builder: StackBuilder) -> Site | None:
+    path = builder.table.path(number)
+    if not path or not path[0].flags & Node.SITE:
+        return None
+    return _site_at(builder.table.addresses[path[0].address])
+
+
+def _site_at(address: Address) -> Site | None:
+    module, offset = address
+    return read_site(module.path, module.build_id, offset)
+
+
+def _frame(site: Site, address: Address, function: str) -> Frame:
+    return Frame(
+        function=function,
+        file=site.file,
+        line=site.line,
+        module=address.module.path,
+        offset=address.offset,
+        naming=Naming.DEBUG_INFO,
+        column=site.column,
+        symbol=site.function if site.function != function else "",
+    )

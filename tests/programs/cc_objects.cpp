@@ -1,0 +1,131 @@
+// C++ objects that lose what they hold, as `leakline cc` sees it (marks:
+// cc_variables.c).
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "corpus.h"
+
+#define ALLOCATES(name)                                                                \
+    __attribute__((noinline)) static char* name() {                                    \
+        char* block = new char[24];                                                    \
+        KEEP(block);                                                                   \
+        return block;                                                                  \
+    }
+#define SCENE __attribute__((noinline)) static
+
+ALLOCATES(passed_by_exception_bad)
+ALLOCATES(passed_with_cleanup_bad)
+ALLOCATES(left_by_throw_bad)
+ALLOCATES(member_bad)
+ALLOCATES(reference_bad)
+ALLOCATES(captured_bad)
+ALLOCATES(released_from_smart_pointer_bad)
+ALLOCATES(replaced_in_vector_bad)
+ALLOCATES(caught_ok)
+ALLOCATES(owned_ok)
+
+struct Holder {
+    char* text = nullptr;
+    ~Holder() {
+        KEEP(this);
+    }
+};
+
+SCENE void throws(bool does) {
+    KEEP(&does);
+    if (does) {
+        throw std::runtime_error("thrown");
+    }
+}
+
+SCENE void without_cleanup() {
+    char* p = passed_by_exception_bad();
+    KEEP(p);
+    throws(true); // loss(passed_by_exception_bad): out-of-scope p
+    delete[] p;
+}
+
+SCENE void with_cleanup() {
+    std::string text(100, 'x');
+    char* p = passed_with_cleanup_bad();
+    KEEP(p);
+    throws(true); // loss(passed_with_cleanup_bad): out-of-scope p
+    delete[] p;
+}
+
+SCENE void throwing() {
+    char* p = left_by_throw_bad();
+    KEEP(p);
+    throw std::runtime_error("here"); // loss(left_by_throw_bad): out-of-scope p
+}
+
+SCENE void catching() {
+    char* p = caught_ok();
+    try {
+        throws(true);
+    } catch (const std::exception&) {
+        delete[] p;
+        return;
+    }
+    KEEP(p);
+}
+
+SCENE void objects() {
+    Holder holder;
+    holder.text = member_bad();
+    KEEP(&holder);
+} // loss(member_bad): out-of-scope holder.text
+
+SCENE void by_reference(char*& slot) {
+    slot = reference_bad();
+    KEEP(slot);
+    slot = nullptr; // loss(reference_bad): overwritten *slot
+    KEEP(&slot);
+}
+
+SCENE void lambdas() {
+    char* p = captured_bad();
+    auto drop = [&p] {
+        p = nullptr; // loss(captured_bad): overwritten *this->p
+        KEEP(&p);
+    };
+    KEEP(&drop);
+    drop();
+}
+
+SCENE void smart_pointers() {
+    std::unique_ptr<char[]> owned(owned_ok());
+    KEEP(owned.get());
+    std::unique_ptr<char[]> given(released_from_smart_pointer_bad());
+    KEEP(&given);
+    given.release(); // loss(released_from_smart_pointer_bad): never-stored -
+}
+
+SCENE void containers() {
+    std::vector<char*> list(8);
+    list[3] = replaced_in_vector_bad();
+    KEEP(list.data());
+    list[3] = nullptr; // loss(replaced_in_vector_bad): overwritten -
+    KEEP(list.data());
+}
+
+int main() {
+    for (auto scene : {without_cleanup, with_cleanup, throwing}) {
+        try {
+            scene();
+        } catch (const std::exception&) {
+            KEEP(scene);
+        }
+    }
+    catching();
+    objects();
+    char* slot = nullptr;
+    by_reference(slot);
+    lambdas();
+    smart_pointers();
+    containers();
+    scrub();
+    return 0;
+}

@@ -1,0 +1,31 @@
+"""Compiles texts with `leakline cc` and watches what comes out."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from .conftest import LEAKLINE
+
+
+def compile_text(text: str, folder: Path, *flags: str) -> Path:
+    """Compile a C file; return the program."""
+    source = folder / "program.c"
+    source.write_text(text)
+    target = folder / f"program{''.join(flags)}"
+    subprocess.run(
+        [LEAKLINE, "cc", "-w", *flags, source, "-o", target], check=True, timeout=120
+    )
+    return target
+
+
+def watch_json(program: Path, folder: Path) -> dict[str, Any]:
+    """Run a program through lens loss; return the report."""
+    report = folder / "report.json"
+    subprocess.run(
+        [LEAKLINE, "run", "--format", "json", "--report-file", report, "--", program],
+        check=False,
+        timeout=120,
+    )
+    loaded: dict[str, Any] = json.loads(report.read_text())
+    return loaded

@@ -1,0 +1,101 @@
+"""What `leakline cc` compiles names line, cause and variable of every loss."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from .command import leakline
+from .conftest import LEAKLINE, PROGRAMS, Outcome
+
+MARK = re.compile(r"// loss\((\w+)\): ([\w-]+) (\S+)")
+
+
+class Expected(NamedTuple):
+    """A mark in a source; `slot` is None where the variable has no name."""
+
+    line: int
+    cause: str
+    slot: str | None
+
+
+def expected_losses(source: Path) -> dict[str, set[Expected]]:
+    """Return the marked losses by the allocating function."""
+    losses: dict[str, set[Expected]] = {}
+    for number, line in enumerate(source.read_text().splitlines(), 1):
+        marked = number + line.lstrip().startswith("//")
+        for name, cause, slot in MARK.findall(line):
+            expected = Expected(marked, cause, None if slot == "-" else slot)
+            losses.setdefault(name, set()).add(expected)
+    return losses
+
+
+def reported_losses(outcome: Outcome) -> dict[str, set[Expected]]:
+    losses: dict[str, set[Expected]] = {}
+    for finding in outcome.report["findings"]:
+        if finding["kind"] != "lost":
+            continue
+        name = _verdict(finding)
+        loss = finding["loss"]
+        line = loss["frames"][0]["line"] if loss and loss["frames"] else 0
+        losses.setdefault(name, set()).add(Expected(line, *_what(loss)))
+    return losses
+
+
+def _what(loss: dict[str, Any] | None) -> tuple[str, str | None]:
+    return (loss["cause"], loss["slot"]) if loss else ("unknown", None)
+
+
+def _verdict(finding: dict[str, Any]) -> str:
+    frames = finding["allocation"]["frames"]
+    names = [frame["function"].removesuffix("()") for frame in frames]
+    return next(
+        (name for name in names if name.endswith(("_bad", "_ok"))), str(names[0])
+    )
+
+
+@pytest.fixture(scope="session")
+def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a function that compiles one program with `leakline cc`."""
+    folder = tmp_path_factory.mktemp("compiled")
+
+    def compile_program(name: str, *flags: str) -> Path:
+        target = folder / f"{Path(name).stem}{''.join(flags)}"
+        compiler = "c++" if name.endswith(".cpp") else "cc"
+        words = [*flags, "-w", "-D_GNU_SOURCE", str(PROGRAMS / name), "-o", str(target)]
+        done = subprocess.run(
+            [LEAKLINE, compiler, *words, "-pthread"], check=False, capture_output=True
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        return target
+
+    return compile_program
+
+
+@pytest.mark.parametrize("optimisation", ["-O0", "-O1", "-O2", "-O3"])
+@pytest.mark.parametrize("name", ["cc_variables.c", "cc_objects.cpp"])
+def test_every_loss_is_named(
+    name: str,
+    optimisation: str,
+    compile_c: Callable[..., Path],
+    watch: Callable[..., Outcome],
+) -> None:
+    outcome = watch([compile_c(name, optimisation)], "--lens", "loss")
+    assert reported_losses(outcome) == expected_losses(PROGRAMS / name)
+
+
+def test_instrumented_programs_run_without_leakline(
+    compile_c: Callable[..., Path],
+) -> None:
+    program = compile_c("cc_variables.c", "-O2")
+    done = subprocess.run([program], check=False, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_flags_can_be_printed() -> None:
+    done = leakline("cc", "--print-flags")
+    assert done.returncode == 0
+    assert "-fpass-plugin=" in done.stdout

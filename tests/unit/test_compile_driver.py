@@ -1,0 +1,134 @@
+"""What `leakline cc` makes of a compiler's command line."""
+
+from pathlib import Path
+
+import pytest
+
+from leakline.compile.command_line import read_command_line
+from leakline.compile.compiler import OVERRIDE, Compiler, find_compiler
+from leakline.compile.driver import additions_for
+from leakline.compile.response import expand
+from leakline.errors import CompileError
+
+COMPILER = Compiler("/usr/bin/clang", "/plugin.so")
+
+
+def added(*words: str, compiler: Compiler = COMPILER) -> tuple[str, ...]:
+    return additions_for(read_command_line(words), compiler).flags
+
+
+def said(*words: str, compiler: Compiler = COMPILER) -> str:
+    return " ".join(additions_for(read_command_line(words), compiler).notices)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-c", "a.c"),
+        ("-O2", "a.cpp", "b.o", "-o", "a"),
+        ("-x", "c", "-", "-o", "a"),
+        ("-xc++", "-c", "input"),
+        ("-S", "a.i"),
+        ("-###", "-c", "a.c"),
+        ("-v", "-c", "a.c"),
+    ],
+)
+def test_sources_are_instrumented(words: tuple[str, ...]) -> None:
+    assert "-fpass-plugin=/plugin.so" in added(*words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("a.o", "b.o", "-o", "a"),
+        ("-E", "a.c"),
+        ("-M", "a.c"),
+        ("-fsyntax-only", "a.c"),
+        ("-c", "a.S"),
+        ("-x", "assembler", "-c", "a.c"),
+        ("--version",),
+        ("-print-search-dirs",),
+        ("-v",),
+        ("-o", "a.c"),
+        (),
+    ],
+)
+def test_other_calls_are_left_alone(words: tuple[str, ...]) -> None:
+    assert added(*words) == ()
+    assert not said(*words)
+
+
+def test_scopes_are_marked_without_optimisation_too() -> None:
+    marking = "-fsanitize-address-use-after-scope"
+    assert marking in added("-c", "a.c")
+    assert marking in added("-O2", "-O0", "-c", "a.c")
+    assert marking not in added("-O1", "-c", "a.c")
+
+
+def test_optimisation_at_link_time_is_turned_off_with_a_notice() -> None:
+    assert "-fno-lto" in added("-flto=thin", "-c", "a.c")
+    assert "turned off" in said("-flto", "-c", "a.c")
+    assert "-fno-lto" not in added("-flto", "-fno-lto", "-c", "a.c")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--target=aarch64-linux-gnu", "-c", "a.c"), "aarch64-linux-gnu"),
+        (("-target", "x86_64-apple-darwin", "-c", "a.c"), "darwin"),
+        (("-m32", "-c", "a.c"), "-m32"),
+        (("-ffreestanding", "-c", "a.c"), "kernel"),
+        (("-mcmodel=kernel", "-c", "a.c"), "kernel"),
+    ],
+)
+def test_what_cannot_be_watched_is_compiled_plainly(
+    words: tuple[str, ...], reason: str
+) -> None:
+    assert added(*words) == ()
+    assert "a.c: compiled plainly" in said(*words)
+    assert reason in said(*words)
+
+
+def test_a_missing_plugin_is_said() -> None:
+    compiler = Compiler("/usr/bin/clang", None)
+    assert added("-c", "a.c", compiler=compiler) == ()
+    assert "without its plugin" in said("-c", "a.c", compiler=compiler)
+
+
+def test_a_static_program_is_said_when_it_is_linked() -> None:
+    assert "cannot be watched" in said("-static", "a.o", "-o", "a")
+    assert not said("-static", "-c", "a.c")
+    assert "malloc" in said("-nostdlib", "a.o", "-o", "a")
+
+
+def test_response_files_are_read(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.write_text("-DNAME='a b' \"x y.c\"")
+    outer = tmp_path / "outer"
+    outer.write_text(f"-O2 @{inner}")
+    assert expand([f"@{outer}"]) == ["-O2", "-DNAME=a b", "x y.c"]
+    assert read_command_line([f"@{outer}"]).sources == ("x y.c",)
+    assert expand(["@missing"]) == ["@missing"]
+
+
+def test_a_response_file_that_names_itself_ends(tmp_path: Path) -> None:
+    ring = tmp_path / "ring"
+    ring.write_text(f"-O1 @{ring}")
+    assert expand([f"@{ring}"])[-1] == f"@{ring}"
+
+
+def test_another_compiler_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = tmp_path / "clang"
+    other.write_text("#!/bin/sh\necho 'Debian clang version 14.0.6'\n")
+    other.chmod(0o755)
+    monkeypatch.setenv(OVERRIDE, str(other))
+    with pytest.raises(CompileError, match="clang 14"):
+        find_compiler("clang")
+    other.write_text("#!/bin/sh\necho 'gcc 12'\n")
+    with pytest.raises(CompileError, match="no clang"):
+        find_compiler("clang")
+    monkeypatch.setenv(OVERRIDE, str(tmp_path / "missing"))
+    with pytest.raises(CompileError, match="no program"):
+        find_compiler("clang")
