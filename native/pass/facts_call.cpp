@@ -155,7 +155,8 @@ void InstructionWriter::asm_row(const CallBase& instruction) {
     out_.value((assembly->hasSideEffects() ? kSideEffects : 0) |
                (constraints.contains("~{memory}") || constraints.contains("=*")
                     ? kWritesMemory
-                    : 0));
+                    : 0) |
+               (assembly->getAsmString().empty() ? kNoInstructions : 0));
     out_.array([&] {
         unsigned count =
             instruction.isTerminator() ? instruction.getNumSuccessors() : 0;

@@ -45,7 +45,7 @@ enum CallFlag {
     kByVal = 32,
 };
 
-enum AsmFlag { kSideEffects = 1, kWritesMemory = 2 };
+enum AsmFlag { kSideEffects = 1, kWritesMemory = 2, kNoInstructions = 4 };
 
 enum ParameterFlag {
     kNonNullParameter = 1,

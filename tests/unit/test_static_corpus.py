@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from leakline.errors import CheckError
 from leakline.model.finding import Finding, Kind
 from leakline.static.analysis import Analysis, AnalysisOptions, analyse
 from leakline.static.facts import Unit
@@ -177,13 +176,6 @@ def test_unchecked_allocations_are_reported_on_request(facts_of: FactsOf) -> Non
     (finding,) = analyse(program, MODELS, options).findings
     assert finding.kind is Kind.NULL_DEREFERENCE
     assert finding.path[0].event == "`malloc()` returns null"
-
-
-def test_a_cluster_is_refused_in_a_sentence(facts_of: FactsOf) -> None:
-    program = Program([facts_of("int f(void) { return 0; }")])
-    options = AnalysisOptions(scheduler="tcp://localhost:8786")
-    with pytest.raises(CheckError, match="no support for clusters"):
-        analyse(program, MODELS, options)
 
 
 def test_keys_of_the_cache_are_the_same_in_every_process() -> None:

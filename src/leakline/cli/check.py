@@ -88,6 +88,12 @@ def _add_analysis_arguments(parser: ArgumentParser) -> None:
         default=0,
         help="processes to use (default: one for each core)",
     )
+    parser.add_argument(
+        "--scheduler",
+        metavar="tcp://HOST:PORT",
+        default="",
+        help="analyse on the Dask cluster of this scheduler instead",
+    )
 
 
 def _add_report_arguments(parser: ArgumentParser) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from leakline.errors import CheckError
 from leakline.model.finding import Finding
+from leakline.static.cluster import connected
 from leakline.static.component import Checker
 from leakline.static.engine.context import Options
 from leakline.static.engine.defects import Brought, Defect
@@ -31,8 +31,8 @@ class AnalysisOptions:
         malloc_may_fail: Also follow paths on which malloc returns null.
         null_dereference: Report uses of an allocation that may be null.
         cache: The user's cache folder; None keeps nothing.
-        scheduler: Address of a cluster's scheduler; only the empty address, which
-            stands for processes of this machine, is supported.
+        scheduler: Address of a Dask cluster's scheduler; empty for processes of this
+            machine.
     """
 
     jobs: int = 1
@@ -84,13 +84,8 @@ def analyse(
     """Check every function of a program.
 
     Raises:
-        CheckError: A scheduler was asked for.
+        CheckError: The cluster that was asked for cannot be used.
     """
-    if options.scheduler:
-        raise CheckError(
-            f"Cannot analyse on {options.scheduler}: this version of Leakline has no "
-            "support for clusters; leave --scheduler out."
-        )
     checked = _check(program, models, options, progress)
     shown = list(_reported(program, checked))
     findings, suppressed = split_suppressed(Reporter(program).findings(shown))
@@ -116,14 +111,21 @@ def _check(
     try:
         with SummaryCache(folder) as cache:
             schedule = Schedule(checker, cache, progress)
-            if options.jobs > 1 and not _is_small(program):
-                with local_processes(checker, options.jobs) as executor:
-                    schedule.run_on(executor, options.jobs)
+            if options.scheduler:
+                _run_on_cluster(schedule, checker, options.scheduler)
+            elif options.jobs > 1 and not _is_small(program):
+                with local_processes(checker, options.jobs) as submit:
+                    schedule.run_on(submit, options.jobs)
             else:
                 schedule.run_here()
     finally:
         solver.close()
     return schedule.checked
+
+
+def _run_on_cluster(schedule: Schedule, checker: Checker, address: str) -> None:
+    with connected(address, checker) as cluster:
+        schedule.run_on(cluster.submit, cluster.workers, cluster.need_workers)
 
 
 def _engine_options(options: AnalysisOptions) -> Options:

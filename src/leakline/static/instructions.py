@@ -73,6 +73,7 @@ class AsmFlag(IntFlag):
 
     SIDE_EFFECTS = 1
     WRITES_MEMORY = 2
+    NO_INSTRUCTIONS = 4
 
 
 class Alloca(NamedTuple):

@@ -6,7 +6,7 @@ findings are the same whatever the number of processes.
 
 import multiprocessing
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager
 
@@ -18,10 +18,14 @@ from leakline.static.summary_cache import Kept, SummaryCache
 Component = tuple[str, ...]
 Progress = Callable[[int, int], None]
 Task = tuple[Component, dict[str, Summary]]
+Answer = Future[list[dict[str, Checked]]]
 
 # Components are sent in batches of about so many instructions: a message for each
 # small function would cost more than checking it.
 _BATCH_INSTRUCTIONS = 4000
+
+# After so long without any answer, those who work are asked for.
+_PATIENCE_SECONDS = 20
 
 # The worker processes' checker: they are forked from a process that has set it.
 _checker: Checker | None = None
@@ -64,14 +68,25 @@ class Schedule:
             if not self._reuse(ids):
                 self._finish(ids, self._checker.component(ids, self._callees(ids)))
 
-    def run_on(self, executor: Executor, workers: int) -> None:
-        """Check everything on an executor's processes."""
-        running: dict[Future[list[dict[str, Checked]]], list[Component]] = {}
+    def run_on(
+        self,
+        submit: Callable[[list[Task]], Answer],
+        workers: int,
+        still_there: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Check everything elsewhere.
+
+        `submit` sends work there; `still_there` is asked from time to time, and raises
+        when no answer will ever come.
+        """
+        running: dict[Answer, list[Component]] = {}
         while self._ready or running:
             for batch in self._batches(workers - len(running) + 2):
                 tasks = [(ids, self._callees(ids)) for ids in batch]
-                running[executor.submit(_check_batch, tasks)] = batch
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+                running[submit(tasks)] = batch
+            done, _ = wait(running, _PATIENCE_SECONDS, FIRST_COMPLETED)
+            if not done:
+                still_there()
             for future in done:
                 batch = running.pop(future)
                 for ids, found in zip(batch, future.result(), strict=True):
@@ -131,14 +146,16 @@ def _check_batch(tasks: list[Task]) -> list[dict[str, Checked]]:
 
 
 @contextmanager
-def local_processes(checker: Checker, workers: int) -> Iterator[Executor]:
+def local_processes(
+    checker: Checker, workers: int
+) -> Iterator[Callable[[list[Task]], Answer]]:
     """Worker processes that share this process's program."""
     global _checker  # noqa: PLW0603  # forked processes inherit it; they get no argument
     _checker = checker
     context = multiprocessing.get_context("fork")
     executor = ProcessPoolExecutor(workers, mp_context=context)
     try:
-        yield executor
+        yield lambda tasks: executor.submit(_check_batch, tasks)
     finally:
         executor.shutdown(cancel_futures=True)
         _checker = None

@@ -70,6 +70,7 @@ def _options(arguments: Namespace, jobs: int, cache: Path | None) -> AnalysisOpt
         malloc_may_fail=arguments.malloc_may_fail,
         null_dereference=arguments.null_dereference,
         cache=cache,
+        scheduler=arguments.scheduler,
     )
 
 

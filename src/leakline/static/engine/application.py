@@ -8,7 +8,7 @@ from leakline.static.engine.context import Context
 from leakline.static.engine.findings import Event, record
 from leakline.static.engine.heap import allocate, release, use
 from leakline.static.engine.places import place_of
-from leakline.static.engine.state import ESCAPED, State
+from leakline.static.engine.state import ESCAPED, FREED, State
 from leakline.static.engine.summary import (
     Allocation,
     Conditions,
@@ -96,6 +96,21 @@ class Application:
         for item in d.frees:
             value = self._value(item.value)
             release(self._ctx, self._s, value, item.family, detail=item.places)
+        if d.frees:
+            for name in d.overwritten:
+                self._replace_freed(self._name(name))
+
+    def _replace_freed(self, place: Value) -> None:
+        """Memory that changed in an unknown way no longer holds what was freed."""
+        if isinstance(place, int):
+            return
+        s = self._s
+        freed = [
+            offset
+            for offset, (value, _) in s.memory.get(place[0], {}).items()
+            if not isinstance(value, int) and s.objects.get(value[0]) == FREED
+        ]
+        memory.remove_cells(s, place[0], freed)
 
     def _write(self) -> None:
         for write in self._disjunct.writes:

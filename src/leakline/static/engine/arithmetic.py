@@ -73,10 +73,18 @@ def binary(
             return x[1] - y[1]
         if x == y:
             return 0
-    if s.objects and operator != "sub":
+    if s.objects and operator != "sub" and not _is_low_part(operator, y):
         _escape_object(ctx, s, x)
         _escape_object(ctx, s, y)
     return ctx.terms.symbol("bin", operator, x, y, bits)
+
+
+# An address cannot be had back from its lowest bits.
+_PAGE_BYTES = 4096
+
+
+def _is_low_part(operator: str, y: Value) -> bool:
+    return operator in ("and", "urem") and isinstance(y, int) and 0 <= y < _PAGE_BYTES
 
 
 def _escape_object(ctx: Context, s: State, value: Value) -> None:

@@ -102,6 +102,7 @@ class Context:
         taints: Reasons why the walk did not see everything.
         walked: Instructions walked so far.
         replaying: The walk follows single paths and records what happens on them.
+        sought: In a replay, the site of the object whose leak is to be confirmed.
         own: Ids of the globals that the function names.
         projected: Summaries of callees, as far as they concern this function.
         here: Location of the instruction being walked.
@@ -125,6 +126,7 @@ class Context:
     taints: dict[str, int] = field(default_factory=dict)
     walked: int = 0
     replaying: bool = False
+    sought: object = None
     here: int = 0
     block: int = 0
     own: frozenset[str] = frozenset()

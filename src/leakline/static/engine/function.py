@@ -22,6 +22,8 @@ from leakline.static.solver import Query, Verdict
 
 # A function with more candidates than this is odd; the rest is not confirmed.
 _MOST_CANDIDATES = 24
+# Confirming all of a function's candidates may cost as much as so many long replays.
+_MOST_REPLAYED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,10 @@ def _confirm(
     for candidate in list(ctx.candidates.values())[:_MOST_CANDIDATES]:
         if not _wanted(ctx, candidate):
             continue
-        replay = Replay(replaying(ctx), candidate, ask)
+        if walked > _MOST_REPLAYED * ctx.options.replay_instructions:
+            ctx.taint("too many suspicions to confirm all of them")
+            break
+        replay = Replay(replaying(ctx, candidate), candidate, ask)
         met = replay.confirm()
         walked += replay.ctx.walked
         if met is None:

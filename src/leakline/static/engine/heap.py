@@ -126,14 +126,13 @@ def collect(ctx: Context, s: State) -> None:
     if not s.objects:
         return
     kinds = ctx.terms.kinds
-    roots = _register_roots(ctx, s)
-    roots.extend(s.variables.values())
+    registers = _register_roots(ctx, s)
+    roots = [*registers, *s.variables.values()]
     roots.extend(base for base, _ in s.holders if kinds[base] == STACK)
     for base in find_lost(ctx, s, roots):
         report_lost(ctx, s, base)
     _forget_unreachable(ctx, s, roots)
-    if FREED in s.objects.values():
-        _forget_freed(ctx, s)
+    _forget_freed(ctx, s, registers)
 
 
 def _register_roots(ctx: Context, s: State) -> list[int]:
@@ -168,12 +167,16 @@ def report_lost(ctx: Context, s: State, base: int, *, leaving: int = -1) -> None
 def _forget_unreachable(ctx: Context, s: State, roots: list[int]) -> None:
     """Forget heap objects that nothing leads to, so that states become equal."""
     kinds = ctx.terms.kinds
+    own = [base for base in s.objects if kinds[base] == HEAP]
+    if not own:
+        return
     seen = memory.reachable(ctx, s, roots + _outside(ctx, s))
-    for base in [b for b in s.objects if kinds[b] == HEAP and b not in seen]:
-        _forget(s, base)
+    for base in own:
+        if base not in seen:
+            _forget(s, base)
 
 
-def _forget_freed(ctx: Context, s: State) -> None:
+def _forget_freed(ctx: Context, s: State, registers: list[int]) -> None:
     """Forget freed objects that neither a register nor memory still points to.
 
     Nobody can free or use them again, and variables that are not read any more must
@@ -184,7 +187,9 @@ def _forget_freed(ctx: Context, s: State) -> None:
         for base, life in s.objects.items()
         if life == FREED and ctx.terms.keys[base][0] not in _OF_CALLERS
     }
-    freed.difference_update(_register_roots(ctx, s))
+    if not freed:
+        return
+    freed.difference_update(registers)
     freed.difference_update(s.holders.values())
     if any(ctx.terms.kinds[base] == SYMBOL for base in freed):
         freed -= _stored_bases(ctx, s)

@@ -76,7 +76,7 @@ def _next_round(ctx: Context, s: State, head: int) -> bool:
     exact = _exact_rounds(ctx, s, loop)
     if number > exact + 1 and (_same_lives(ctx, s, loop) or number > _MOST_ROUNDS):
         return False
-    if ctx.replaying and number > exact and loop.heap != (s.objects, s.holders):
+    if number > exact and not _may_widen(ctx, s, loop):
         return False
     shared = s.copy()
     s.loops = (
@@ -87,6 +87,19 @@ def _next_round(ctx: Context, s: State, head: int) -> bool:
     if number > exact:
         _widen(ctx, s, loop, head)
     return True
+
+
+def _may_widen(ctx: Context, s: State, loop: LoopRound) -> bool:
+    """Whether a replay may go on with widened numbers.
+
+    The structure that a loop builds must not have fewer objects than its counter
+    says, unless the path is about an object that is older than the loop.
+    """
+    if not ctx.replaying or loop.heap == (s.objects, s.holders):
+        return True
+    keys = ctx.terms.keys
+    kinds = ctx.terms.kinds
+    return any(kinds[b] == HEAP and keys[b][1] == ctx.sought for b in loop.heap[0])
 
 
 def _same_lives(ctx: Context, s: State, loop: LoopRound) -> bool:

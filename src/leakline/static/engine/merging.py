@@ -6,6 +6,7 @@ from typing import Any
 from leakline.static.engine import memory
 from leakline.static.engine.constraints import value_range
 from leakline.static.engine.context import Context
+from leakline.static.engine.correlation import joined_alternatives
 from leakline.static.engine.heap import collect
 from leakline.static.engine.ranges import ANY, Range, hull
 from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, Cells, State
@@ -189,6 +190,7 @@ def collect_all(ctx: Context, states: Iterable[State]) -> None:
 def join(ctx: Context, s: State, other: State, place: object) -> None:
     """Change the first state so that it covers both."""
     ranges = _joined_ranges(s, other)
+    s.alternatives = joined_alternatives(ctx, s, other, ranges)
     _join_registers(ctx, s, other, place, ranges)
     _join_memory(ctx, s, other, place, ranges)
     _join_objects(s, other)
@@ -321,6 +323,8 @@ def _join_cells(
                 memory.unsure_of_initial(ctx, s, base, offset, (left, right))
             value = _joined(ctx, s, other, left, right, name, ranges, pointer=pointer)
         changes.append((offset, value, size))
+    # Joining a cell costs about as much as an instruction.
+    ctx.walked += len(changes)
     for offset, value, size in changes:
         memory.set_cell(ctx, s, base, offset, value, size)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from leakline.model.finding import Kind
 from leakline.static.engine.blocks import walk_block
 from leakline.static.engine.context import Context
 from leakline.static.engine.findings import Candidate
@@ -103,7 +104,7 @@ def _blocks(trail: Any) -> list[int]:  # noqa: ANN401  # a linked list of blocks
     return found[::-1]
 
 
-def replaying(ctx: Context) -> Context:
+def replaying(ctx: Context, candidate: Candidate) -> Context:
     """A fresh context for the same function that follows single paths."""
     return replace(
         ctx,
@@ -117,6 +118,7 @@ def replaying(ctx: Context) -> Context:
         taints={},
         walked=0,
         replaying=True,
+        sought=candidate.key[1] if candidate.kind is Kind.LOST else None,
     )
 
 

@@ -14,6 +14,9 @@ ALLOCATED, FREED, ESCAPED = "allocated", "freed", "escaped"
 # A cell holds a value of a number of bytes.
 Cells: TypeAlias = dict[Offset, tuple[Value, int]]
 
+# What is known of some symbols' numbers.
+Known: TypeAlias = tuple[tuple[int, Range], ...]
+
 _MEMORY, _RANGES, _OBJECTS, _HOLDERS, _VARIABLES, _FACTS = 1, 2, 4, 8, 16, 32
 _ALL = 63
 
@@ -53,6 +56,8 @@ class State:
         variables: Source variable to the heap object it holds.
         objects: Base to its life; heap objects, and symbols freed or escaped here.
         ranges: Base of a symbol to what is known of its number.
+        alternatives: Of states that were joined here, what each knew of callers'
+            memory beyond `ranges`: one of them holds. Empty when that is too much.
         epoch: Tells unknown values of different rounds of a loop apart.
         loops: The loops being walked, outermost first.
         world: Version of what unknown code may have changed (globals).
@@ -68,6 +73,7 @@ class State:
     __slots__ = (
         "_owned",
         "_shared",
+        "alternatives",
         "arrival",
         "copied",
         "dropped",
@@ -97,6 +103,7 @@ class State:
         self.variables: dict[int, int] = {}
         self.objects: dict[int, str] = {}
         self.ranges: dict[int, Range] = {}
+        self.alternatives: tuple[Known, ...] = ()
         self.epoch = 0
         self.loops: tuple[LoopRound, ...] = ()
         self.world = 0
@@ -121,6 +128,7 @@ class State:
         other.variables = self.variables
         other.objects = self.objects
         other.ranges = self.ranges
+        other.alternatives = self.alternatives
         other.epoch = self.epoch
         other.loops = self.loops
         other.world = self.world

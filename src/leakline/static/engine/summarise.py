@@ -6,10 +6,12 @@ from dataclasses import replace
 from leakline.static.engine import memory
 from leakline.static.engine.blocks import Exit
 from leakline.static.engine.context import Context
+from leakline.static.engine.correlation import possible_alternatives
 from leakline.static.engine.heap import bases_in
 from leakline.static.engine.joining import join_equal
 from leakline.static.engine.naming import Namer, nameable
 from leakline.static.engine.places import place_of
+from leakline.static.engine.ranges import Range
 from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, State
 from leakline.static.engine.summary import (
     Conditions,
@@ -53,7 +55,7 @@ def _disjunct(ctx: Context, left: Exit) -> Disjunct:
     writes, overwritten, lost = _writes(ctx, s, namer, reached)
     escaped.update(lost)
     frees = _frees(ctx, s, namer)
-    conditions = _conditions(ctx, s, namer)
+    alternatives = _alternatives(ctx, s, namer)
     allocations = tuple(
         replace(ctx.allocations[base], zeroed=base in s.zeroed) for base in namer.heap
     )
@@ -64,7 +66,7 @@ def _disjunct(ctx: Context, left: Exit) -> Disjunct:
     )
     names = [namer.base(base) for base in sorted(escaped) if _named(ctx, s, base)]
     return Disjunct(
-        alternatives=(conditions,),
+        alternatives=alternatives,
         allocations=allocations,
         kept=kept,
         frees=frees,
@@ -210,10 +212,19 @@ def _frees(ctx: Context, s: State, namer: Namer) -> tuple[Release, ...]:
     return tuple(found)
 
 
-def _conditions(ctx: Context, s: State, namer: Namer) -> Conditions:
+def _alternatives(ctx: Context, s: State, namer: Namer) -> tuple[Conditions, ...]:
+    return tuple(
+        dict.fromkeys(
+            _conditions(ctx, {**s.ranges, **dict(known)}, namer)
+            for known in possible_alternatives(s) or ((),)
+        )
+    )
+
+
+def _conditions(ctx: Context, ranges: dict[int, Range], namer: Namer) -> Conditions:
     found = [
         (namer.base(base), known)
-        for base, known in s.ranges.items()
+        for base, known in ranges.items()
         if nameable(ctx, base)
     ]
     if len(found) > _MOST_CONDITIONS:

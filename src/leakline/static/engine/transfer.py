@@ -16,7 +16,7 @@ from leakline.static.engine.ranges import TRUTH
 from leakline.static.engine.state import ALLOCATED, State
 from leakline.static.engine.values import HEAP, STACK, Offset, Value, moved
 from leakline.static.engine.words import slot_name, variable_name
-from leakline.static.instructions import AccessFlag, Op
+from leakline.static.instructions import AccessFlag, AsmFlag, Op
 
 # A row of the facts; its fields are named in leakline.static.instructions.
 Row: TypeAlias = Any
@@ -160,6 +160,12 @@ def _call(ctx: Context, s: State, row: Row) -> list[State]:
 
 
 def _asm(ctx: Context, s: State, row: Row) -> None:
+    if row[5] & AsmFlag.NO_INSTRUCTIONS and len(row[3]) <= 1:
+        if row[1] >= 0 and row[3]:
+            s.env[row[1]] = value_of(ctx, s, row[3][0])
+        elif row[1] >= 0:
+            _unknown(ctx, s, row)
+        return
     for operand in row[3]:
         memory.havoc(ctx, s, value_of(ctx, s, operand))
     _unknown(ctx, s, row)
