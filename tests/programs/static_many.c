@@ -271,3 +271,70 @@ int array_owner_forgotten_bad(int n) {
     drop_job(j, 0);
     return 0;
 }
+
+struct entry {
+    struct entry* next;
+    struct entry** previous;
+    char* text;
+};
+
+struct queue {
+    struct entry* first;
+    struct entry** last;
+};
+
+void unlinked_and_freed_ok(struct queue* q) {
+    struct entry* e;
+    while ((e = q->first) != NULL) {
+        if (e->next != NULL) {
+            e->next->previous = e->previous;
+        } else {
+            q->last = e->previous;
+        }
+        *e->previous = e->next;
+        free(e->text);
+        free(e);
+    }
+}
+
+void freed_but_still_linked_bad(struct queue* q) {
+    struct entry* e = q->first;
+    if (e == NULL) {
+        return;
+    }
+    free(e->text);
+    free(e);
+    free(q->first->text);
+}
+
+struct tree {
+    struct tree* left;
+    struct tree* right;
+    int key;
+};
+
+static struct tree* insert(struct tree** root, struct tree* new) {
+    while (*root) {
+        if (new->key == (*root)->key) {
+            return *root;
+        }
+        root = new->key < (*root)->key ? &(*root)->left : &(*root)->right;
+    }
+    *root = new;
+    return NULL;
+}
+
+void known_to_be_new_ok(struct tree** root, int key) {
+    struct tree* new = calloc(1, sizeof *new);
+    new->key = key;
+    insert(root, new);
+}
+
+int perhaps_there_already_bad(struct tree** root, int key) {
+    struct tree* new = calloc(1, sizeof *new);
+    new->key = key;
+    if (insert(root, new) != NULL) {
+        return -1;
+    }
+    return 0;
+}

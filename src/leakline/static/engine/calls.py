@@ -10,6 +10,7 @@ from leakline.static.engine.constraints import (
 )
 from leakline.static.engine.context import Context
 from leakline.static.engine.findings import report
+from leakline.static.engine.heap import ANY_FAMILY
 from leakline.static.engine.library_calls import apply_model
 from leakline.static.engine.projection import project
 from leakline.static.engine.ranges import NON_NULL
@@ -21,6 +22,7 @@ from leakline.static.engine.summary import (
 )
 from leakline.static.engine.values import SYMBOL, Value
 from leakline.static.instructions import Call, CallFlag, Invoke
+from leakline.static.models.language import Model
 
 
 def call(
@@ -65,8 +67,10 @@ def _call_target(
 ) -> list[State]:
     summary = ctx.surroundings.summary(target)
     model = ctx.surroundings.model(target)
-    if model is not None and (summary is None or _trusted(model.name, summary)):
+    if model is not None and summary is None:
         return apply_model(ctx, s, model, row, values)
+    if model is not None and summary is not None and not summary.known:
+        return apply_model(ctx, s, _of_this_program(model), row, values)
     if summary is not None:
         if not summary.known:
             return _unknown_code(ctx, s, row, values)
@@ -83,10 +87,16 @@ def _projected(ctx: Context, summary: Summary) -> Summary:
     return found
 
 
-def _trusted(name: str, summary: Summary) -> bool:
-    """A program's own definition wins over a model, unless it was not understood."""
-    del name
-    return not summary.known
+def _of_this_program(model: Model) -> Model:
+    """The model of a function that the program itself defines, but too large a one.
+
+    Inside a library its users' rules on which function releases what do not hold.
+    """
+    return replace(
+        model,
+        owned=tuple(replace(owned, family=ANY_FAMILY) for owned in model.owned),
+        frees=tuple(replace(item, family=ANY_FAMILY) for item in model.frees),
+    )
 
 
 def _unknown_code(
@@ -139,7 +149,26 @@ def apply_summary(
         ctx.walked += 2 + len(disjunct.alternatives) + len(disjunct.writes)
         if application.run(summary):
             states.append(state)
+    if len(states) > 1 and row.result in ctx.flow.unread:
+        for value in _perhaps_kept(values, disjuncts):
+            for state in states:
+                memory.escape(ctx, state, value)
     return states
+
+
+def _perhaps_kept(values: list[Value], disjuncts: list[Disjunct]) -> list[Value]:
+    """Arguments that the callee keeps, unless it says otherwise in its result.
+
+    Who does not ask knows the answer: a key that was looked for before, say, is not
+    yet in the tree.
+    """
+    kept = {
+        value[0][1]
+        for d in disjuncts
+        for value in (*d.escapes, *(write.value for write in d.writes))
+        if not isinstance(value, int) and value[0][0] == "arg"
+    }
+    return [values[index] for index in sorted(kept) if index < len(values)]
 
 
 # A behaviour with so few alternatives is applied once for each of them.

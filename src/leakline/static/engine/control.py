@@ -35,6 +35,7 @@ class Flow:
         loops: Head of each loop to its blocks.
         depth: How many loops each block is in.
         live: Registers needed at the start of each block, phis' sources aside.
+        unread: Registers that no instruction reads.
         results: Registers that may become the function's result.
         numbers: Registers that hold integers of any width.
         names: Register to the name and type of the variable that holds it first.
@@ -47,6 +48,7 @@ class Flow:
     loops: dict[int, frozenset[int]]
     depth: tuple[int, ...]
     live: tuple[frozenset[int], ...]
+    unread: frozenset[int]
     results: frozenset[int]
     numbers: frozenset[int]
     names: dict[int, tuple[str, int]]
@@ -71,6 +73,7 @@ def flow_of(function: Function, body: Body) -> Flow:
         loops=loops,
         depth=depth,
         live=_live(body, successors, order),
+        unread=_unread(body),
         results=_results(body),
         numbers=_numbers(function, body),
         names=_names(body),
@@ -272,6 +275,18 @@ def _block_uses(
         defines.append(defined)
         edges.append(edge)
     return uses, defines, edges
+
+
+def _unread(body: Body) -> frozenset[int]:
+    defined: set[int] = set()
+    read: set[int] = set()
+    for block in body.blocks:
+        for row in block:
+            defined.add(row[1])
+            read.update(used_values(row))
+            if isinstance(row, Phi):
+                read.update(value for _, value in row.incoming)
+    return frozenset(defined - read)
 
 
 def _results(body: Body) -> frozenset[int]:

@@ -83,6 +83,8 @@ def store(
     base, offset = pointer
     if isinstance(offset, int):
         _forget_overlapped(ctx, s, base, offset, size_bytes)
+        if size_bytes == POINTER_BYTES:
+            _unlink(ctx, s, base)
     else:
         _forget_numbers(s, base)
     set_cell(ctx, s, base, offset, value, size_bytes)
@@ -99,6 +101,36 @@ def set_cell(
             s.writable_holders()[place] = value[0]
     elif place in s.holders:
         del s.writable_holders()[place]
+
+
+def _unlink(ctx: Context, s: State, base: int) -> None:
+    """A store through a pointer that an object holds may change who holds the object.
+
+    That is how elements leave doubly linked lists: `*e->previous = e->next`.
+    """
+    key = ctx.terms.keys[base]
+    if key[0] != "cell" or ctx.terms.kinds[key[1]] != SYMBOL:
+        return
+    element = key[1]
+    for place, offset in _places_of(ctx, s, element):
+        unknown = ctx.terms.symbol("unlinked", ctx.here, s.epoch, place, offset)
+        set_cell(ctx, s, place, offset, unknown, POINTER_BYTES)
+
+
+def _places_of(ctx: Context, s: State, element: int) -> list[tuple[int, int]]:
+    """Where memory is known to hold an element: where it came from, and copies."""
+    found = [
+        (base, offset)
+        for base, cells in s.memory.items()
+        for offset, (value, _) in cells.items()
+        if value == (element, 0) and isinstance(offset, int)
+    ]
+    key = ctx.terms.keys[element]
+    if key[0] == "cell" and isinstance(key[2], int):
+        base, offset = key[1], key[2]
+        if offset not in s.memory.get(base, {}):
+            found.append((base, offset))
+    return found
 
 
 def _forget_overlapped(
