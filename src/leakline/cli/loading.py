@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leakline.cli import presentation
@@ -20,6 +20,7 @@ from leakline.triage.suppressions import apply_suppressions
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
+    from pathlib import Path
 
     from leakline.model.finding import Kind
     from leakline.model.report import Report
@@ -47,12 +48,12 @@ def load_file(path: Path, arguments: Namespace) -> Report:
 
 def load_files(paths: Sequence[Path], arguments: Namespace) -> Report:
     """Like `load_file`, for several files that become one report."""
-    return _joined([_read_file(path, arguments) for path in paths], arguments)
+    return _joined([read_file(path, arguments) for path in paths], arguments)
 
 
 def _joined(loaded: list[Loaded], arguments: Namespace) -> Report:
     """One report of these and of the files that --with names."""
-    loaded += [_read_file(Path(path), arguments) for path in arguments.joined]
+    loaded += arguments.loaded_joined
     report = join([one.report for one in loaded])
     texts = dict.fromkeys(text for one in loaded for text in one.suppressions)
     own, complaints = _suppressions_of_programs(tuple(texts))
@@ -62,7 +63,8 @@ def _joined(loaded: list[Loaded], arguments: Namespace) -> Report:
     return _chosen(replace(report, run=run), arguments)
 
 
-def _read_file(path: Path, arguments: Namespace) -> Loaded:
+def read_file(path: Path, arguments: Namespace) -> Loaded:
+    """A recording or JSON report as it is, with the suppressions of its programs."""
     report = _read_json_report(path)
     if report is None:
         return _read_recording(path, arguments, None)
@@ -97,16 +99,16 @@ def _read_json_report(path: Path) -> Report | None:
     """The report in a file; None when the file must be a recording."""
     try:
         with path.open("rb") as file:
-            start = file.read(1)
-            content = file.read(_LARGEST_REPORT_BYTES) if start == b"{" else None
+            if file.read(1) != b"{":
+                return None
+            too_large = os.fstat(file.fileno()).st_size > _LARGEST_REPORT_BYTES
+            content = b"" if too_large else file.read(_LARGEST_REPORT_BYTES)
     except OSError:
         # The reader of recordings says what is wrong with the file.
         return None
-    if content is None:
-        return None
-    if len(content) == _LARGEST_REPORT_BYTES:
+    if too_large or len(content) == _LARGEST_REPORT_BYTES:
         raise RecordingError(f"{path} is too large for a JSON report")
-    return read_report(start + content, str(path))
+    return read_report(b"{" + content, str(path))
 
 
 def _chosen(report: Report, arguments: Namespace) -> Report:

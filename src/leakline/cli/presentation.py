@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, TextIO
 
+    from leakline.dynamic.load import Loaded
     from leakline.model.finding import Kind
     from leakline.model.report import Report
     from leakline.reports.privacy import Privacy
@@ -144,7 +145,11 @@ def check(arguments: Namespace) -> None:
 
 
 def read_named_files(arguments: Namespace) -> None:
-    """Reads suppressions and baseline, once: a file may be a pipe, as with <(...)."""
+    """Reads suppressions, baseline and what is joined, before any program runs.
+
+    Once, since a file may be a pipe, as with <(...) of a shell.
+    """
+    arguments.loaded_joined = _read_joined(arguments) if arguments.joined else []
     arguments.parsed_suppressions = (
         _read_suppressions(arguments.suppressions) if arguments.suppressions else ()
     )
@@ -221,6 +226,14 @@ def _read_suppressions(paths: list[str]) -> tuple[Suppression, ...]:
     return tuple(
         suppression for path in paths for suppression in read_suppressions(Path(path))
     )
+
+
+def _read_joined(arguments: Namespace) -> list[Loaded]:
+    from pathlib import Path
+
+    from leakline.cli.loading import read_file
+
+    return [read_file(Path(path), arguments) for path in arguments.joined]
 
 
 def _read_baseline(arguments: Namespace) -> Report:
