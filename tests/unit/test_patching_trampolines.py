@@ -74,7 +74,7 @@ def map_at(address: int, size: int, *, executable: bool) -> None:
 def memory() -> Iterator[None]:
     map_at(AREA, AREA_BYTES, executable=True)
     map_at(HOOK_TABLE, 4096, executable=False)
-    poke(HOOK_TABLE, pack("<Q", HOOK) * 9)
+    poke(HOOK_TABLE, pack("<Q", HOOK) * 13)
     write_hook()
     yield
     _libc.munmap(AREA, AREA_BYTES)
@@ -163,10 +163,10 @@ def run(target: int, registers: list[int], flags: int) -> tuple[list[int], int]:
     return after, flags_after & ARITHMETIC_FLAGS
 
 
-def store_of(code: bytes) -> Store:
+def store_of(code: bytes, *, births: bool = False) -> Store:
     """Return the store at the start of some code, as the planner finds it."""
     function = Function(CODE, CODE + len(code), [CODE], [Rule(RSP, 8)])
-    census = find_stores(code, CODE, [function])
+    census = find_stores(code, CODE, [function], births=births)
     assert len(census.stores) == 1
     return census.stores[0]
 
@@ -204,11 +204,14 @@ ALIVE = b"\x0f\x42\xc0\xc3"  # cmovb eax, eax; ret
 
 @pytest.mark.parametrize("following", [DEAD, ALIVE], ids=["flags-dead", "flags-alive"])
 @pytest.mark.parametrize("pointer", [0, HEAP + 0x120, (0xFF << 56) | (HEAP + 0x40)])
+@pytest.mark.parametrize("births", [False, True], ids=["losses", "births"])
 @pytest.mark.usefixtures("memory")
-def test_a_trampoline_does_what_the_store_does(following: bytes, pointer: int) -> None:
+def test_a_trampoline_does_what_the_store_does(
+    following: bytes, pointer: int, *, births: bool
+) -> None:
     source = random.Random(7)  # noqa: S311 - reproducible, not secret
     for code in base_stores():
-        store = store_of(code + following)
+        store = store_of(code + following, births=births)
         made = made_for(store)
         registers = [DATA + 0x2000 + 16 * source.randrange(64) for _ in GENERAL]
         flags = source.getrandbits(12) & ARITHMETIC_FLAGS
@@ -273,6 +276,24 @@ def test_every_word_of_a_vector_is_looked_at() -> None:
         slot, *_, calls = notes()
         assert slot == DATA
         assert calls >= 1
+
+
+@pytest.mark.parametrize("following", [DEAD, ALIVE], ids=["flags-dead", "flags-alive"])
+@pytest.mark.usefixtures("memory")
+def test_what_was_stored_is_looked_at_for_births(following: bytes) -> None:
+    code = b"\x48\x89\x03" + following  # mov [rbx], rax
+    made = made_for(store_of(code, births=True))
+    poke(TRAMPOLINES, made.code)
+    poke(CODE, code)
+    for stored, calls in ((7, 0), (HEAP + 0x30, 1)):
+        poke(NOTES, bytes(32))
+        poke(DATA, bytes(8))
+        run(TRAMPOLINES, [stored, *[DATA] * 14], 0)
+        assert notes()[3] == calls
+        assert unpack("<Q", peek(DATA, 8)) == (stored,)
+    slot, _, place, _ = notes()
+    assert slot == DATA
+    assert (place, CODE) == made.places[1]
 
 
 @pytest.mark.usefixtures("memory")

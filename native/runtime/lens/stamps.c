@@ -9,6 +9,7 @@
 #include "os/memory.h"
 #include "os/residence.h"
 #include "os/syscall.h"
+#include "patch/births.h"
 #include "patch/hooks.h"
 #include "patch/shadow.h"
 
@@ -38,11 +39,19 @@ static struct ll_granule_stamp* stamp_of(uintptr_t address) {
 static const uintptr_t shadow_start = (uintptr_t)(LL_HEAP_TAG + 1) << 40;
 static const size_t shadow_size = ((size_t)1 << 40) + 0x2000;
 
+// Births lie behind the stamps.
+static size_t claimed_size(void) {
+    return ll_births_on ? shadow_size + ((size_t)1 << 40) : shadow_size;
+}
+
 bool ll_stamps_start(void) {
     if (!ll_is_heap_address((uintptr_t)LL_HEAP_TAG << 40)) {
         return false;
     }
-    ll_stamps_on = ll_hooks_start() && ll_memory_claim(shadow_start, shadow_size);
+    if (ll_options.births && !ll_births_start()) {
+        return false;
+    }
+    ll_stamps_on = ll_hooks_start() && ll_memory_claim(shadow_start, claimed_size());
     ll_releases_watched |= ll_stamps_on ? LL_RELEASES_STAMPED : 0;
     return ll_stamps_on;
 }
@@ -50,7 +59,7 @@ bool ll_stamps_start(void) {
 void ll_stamps_end(void) {
     ll_stamps_on = false;
     ll_releases_watched &= (uint8_t)~LL_RELEASES_STAMPED;
-    ll_memory_unmap((void*)shadow_start, shadow_size);
+    ll_memory_unmap((void*)shadow_start, claimed_size());
 }
 
 static void stamp(uintptr_t address, uint32_t place, uint64_t mark) {
@@ -77,6 +86,9 @@ void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t si
     for (uintptr_t at = start; at + sizeof(uint64_t) <= end; at += sizeof(uint64_t)) {
         uint64_t* word = (uint64_t*)at;
         if (LL_UNLIKELY(*word >> 40 == LL_HEAP_TAG)) {
+            if (ll_births_on) {
+                ll_births_carry(at, *word);
+            }
             stamp(*word, site, freed_mark(at - block));
             *word = 0;
         }

@@ -7,6 +7,8 @@
 
 #include "os/memory.h"
 #include "os/syscall.h"
+#include "patch/births.h"
+#include "patch/hook_table.h"
 #include "patch/shadow.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -22,7 +24,11 @@ _Static_assert(sizeof(struct ll_granule_stamp) == 16, "one per granule");
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
-#define TICK_ALONE "incq (%rax)\n movq (%rax), %rax\n"
+// clang-format off: assembly reads best one line below the other
+#define TICK_ALONE                                                                     \
+    "incq (%rax)\n"                                                                    \
+    "movq (%rax), %rax\n"
+
 #define TICK_AMONG_THREADS                                                             \
     "pushq %rsi\n"                                                                     \
     "movl $1, %esi\n"                                                                  \
@@ -32,34 +38,32 @@ _Static_assert(sizeof(struct ll_granule_stamp) == 16, "one per granule");
 
 // Looks at the word at (%rax) and stamps the granule it points to. Uses up rax and rdx.
 // `place_at` is where the hook's return address lies above the stack pointer.
-#define STAMP_WORD(tick, place_at)                                                                                        \
-    "movq (%rax), %rdx\n"                                                                                                 \
-    "subq %rsp, %rax\n"                                                                                                   \
-    "shrq $" TEXT(                                                                                                        \
-        STACK_REACH_SHIFT) ", %rax\n"                                                                                     \
-                           "je 1f\n"                                                                                      \
-                           "movq %rdx, %rax\n"                                                                            \
-                           "shrq $40, %rax\n"                                                                             \
-                           "cmpl $" TEXT(                                                                                 \
-                               LL_HEAP_TAG) ", %eax\n"                                                                    \
-                                            "jne 1f\n"                                                                    \
-                                            "andq $-16, %rdx\n"                                                           \
-                                            "movabsq $" TEXT(                                                             \
-                                                LL_SHADOW_DELTA) ", %rax\n"                                               \
-                                                                 "addq %rax, %rdx\n"                                      \
-                                                                 "movabsq $" TEXT(                                        \
-                                                                     LL_LOSS_CLOCK) ", %rax\n" tick                       \
-                                                                                    "movq %rax, (%rdx)\n"                 \
-                                                                                    "movq %rcx, 6(%rdx)\n"                \
-                                                                                    "movl " TEXT(                         \
-                                                                                        place_at) "(%rsp), %eax\n"        \
-                                                                                                  "movl %eax, 12(%rdx)\n" \
-                                                                                                  "1:\n"
+#define STAMP_WORD(tick, place_at)                                                     \
+    "movq (%rax), %rdx\n"                                                              \
+    "subq %rsp, %rax\n"                                                                \
+    "shrq $" TEXT(STACK_REACH_SHIFT) ", %rax\n"                                        \
+    "je 1f\n"                                                                          \
+    "movq %rdx, %rax\n"                                                                \
+    "shrq $40, %rax\n"                                                                 \
+    "cmpl $" TEXT(LL_HEAP_TAG) ", %eax\n"                                              \
+    "jne 1f\n"                                                                         \
+    "andq $-16, %rdx\n"                                                                \
+    "movabsq $" TEXT(LL_SHADOW_DELTA) ", %rax\n"                                       \
+    "addq %rax, %rdx\n"                                                                \
+    "movabsq $" TEXT(LL_LOSS_CLOCK) ", %rax\n"                                         \
+    tick                                                                               \
+    "movq %rax, (%rdx)\n"                                                              \
+    "movq %rcx, 6(%rdx)\n"                                                             \
+    "movl " TEXT(place_at) "(%rsp), %eax\n"                                            \
+    "movl %eax, 12(%rdx)\n"                                                            \
+    "1:\n"
 
 #define HOOK_FOR_WORD(name, tick)                                                      \
     __attribute__((naked)) static void name(void) {                                    \
-        __asm__("pushq %rdx\n" STAMP_WORD(tick, 8) "popq %rdx\n"                       \
-                                                   "ret\n");                           \
+        __asm__("pushq %rdx\n"                                                         \
+                STAMP_WORD(tick, 8)                                                    \
+                "popq %rdx\n"                                                          \
+                "ret\n");                                                              \
     }
 
 #define HOOK_FOR_WORDS(name, size_bytes, tick)                                         \
@@ -69,16 +73,18 @@ _Static_assert(sizeof(struct ll_granule_stamp) == 16, "one per granule");
                 "pushq %rbp\n"                                                         \
                 "movq %rax, %rbx\n"                                                    \
                 "leaq " TEXT(size_bytes) "(%rax), %rbp\n"                              \
-                                         "2:\n"                                        \
-                                         "movq %rbx, %rax\n" STAMP_WORD(               \
-                                             tick, 24) "addq $8, %rbx\n"               \
-                                                       "cmpq %rbp, %rbx\n"             \
-                                                       "jne 2b\n"                      \
-                                                       "popq %rbp\n"                   \
-                                                       "popq %rbx\n"                   \
-                                                       "popq %rdx\n"                   \
-                                                       "ret\n");                       \
+                "2:\n"                                                                 \
+                "movq %rbx, %rax\n"                                                    \
+                STAMP_WORD(tick, 24)                                                   \
+                "addq $8, %rbx\n"                                                      \
+                "cmpq %rbp, %rbx\n"                                                    \
+                "jne 2b\n"                                                             \
+                "popq %rbp\n"                                                          \
+                "popq %rbx\n"                                                          \
+                "popq %rdx\n"                                                          \
+                "ret\n");                                                              \
     }
+// clang-format on
 
 HOOK_FOR_WORD(lose_word, TICK_ALONE)
 HOOK_FOR_WORDS(lose_2_words, 16, TICK_ALONE)
@@ -97,6 +103,10 @@ __attribute__((target("general-regs-only"))) uint64_t ll_hooks_tick(void) {
     return is_among_threads ? __atomic_add_fetch(clock, 1, __ATOMIC_RELAXED) : ++*clock;
 }
 
+__attribute__((target("general-regs-only"))) bool ll_hooks_is_stack(uintptr_t slot) {
+    return (slot - (uintptr_t)__builtin_frame_address(0)) >> STACK_REACH_SHIFT == 0;
+}
+
 // Without vector registers, which the hooks do not save.
 __attribute__((target("general-regs-only"))) void
 ll_hooks_stamp_range(uintptr_t start, size_t size_bytes, uint64_t caller,
@@ -108,58 +118,52 @@ ll_hooks_stamp_range(uintptr_t start, size_t size_bytes, uint64_t caller,
             uintptr_t granule = *word & ~(uint64_t)15;
             *(struct ll_granule_stamp*)(granule + LL_SHADOW_DELTA) =
                 ll_stamp_pack(ll_hooks_tick(), caller, place);
+            if (ll_births_on) {
+                ll_births_carry((uintptr_t)word, granule);
+            }
         }
     }
 }
 
-struct string_store {
-    uintptr_t start; // rdi
-    uint64_t count;  // rcx
-    uint64_t flags;
-    uint64_t caller;
-    uint64_t place;
-};
-
 // Strings that run downwards are left alone, and those on the current stack.
 __attribute__((target("general-regs-only"))) static void
-lose_string(const struct string_store* store, unsigned unit_shift) {
+lose_string(const struct ll_string_store* store, unsigned unit_shift) {
     enum { DIRECTION = 1 << 10 };
-    uintptr_t above = store->start - (uintptr_t)store;
-    if ((store->flags & DIRECTION) == 0 && above >> STACK_REACH_SHIFT != 0) {
+    if ((store->flags & DIRECTION) == 0 && !ll_hooks_is_stack(store->start)) {
         ll_hooks_stamp_range(store->start, store->count << unit_shift, store->caller,
                              (uint32_t)store->place);
     }
 }
 
-// Pushes a struct string_store above the saved registers and calls for it, by the
+// Pushes a struct ll_string_store above the saved registers and calls for it, by the
 // table, since a static function has no name that assembly can rely on. The C code may
 // run with the direction flag clear only.
-#define STRING_ENTRY 72
+// clang-format off: as above
 #define HOOK_FOR_STRING(name, load_count, shift)                                       \
     __attribute__((naked)) static void name(void) {                                    \
         __asm__("pushq %rax\n"                                                         \
                 "pushfq\n"                                                             \
-                "pushq %rcx\n" load_count "pushq %rdi\n"                               \
+                "pushq %rcx\n"                                                         \
+                load_count                                                             \
+                "pushq %rdi\n"                                                         \
                 "cld\n"                                                                \
                 "pushq %rcx\n pushq %rdx\n pushq %rsi\n pushq %rbp\n"                  \
                 "pushq %r8\n pushq %r9\n pushq %r10\n pushq %r11\n"                    \
                 "leaq 64(%rsp), %rdi\n"                                                \
                 "movl $" TEXT(shift) ", %esi\n"                                        \
-                                     "movq %rsp, %rbp\n"                               \
-                                     "andq $-16, %rsp\n"                               \
-                                     "call *" TEXT(LL_HOOK_TABLE) " + " TEXT(          \
-                                         STRING_ENTRY) "\n"                            \
-                                                       "movq %rbp, %rsp\n"             \
-                                                       "popq %r11\n popq %r10\n popq " \
-                                                       "%r9\n popq %r8\n"              \
-                                                       "popq %rbp\n popq %rsi\n popq " \
-                                                       "%rdx\n popq %rcx\n"            \
-                                                       "popq %rdi\n"                   \
-                                                       "leaq 8(%rsp), %rsp\n"          \
-                                                       "popfq\n"                       \
-                                                       "popq %rax\n"                   \
-                                                       "ret\n");                       \
+                "movq %rsp, %rbp\n"                                                    \
+                "andq $-16, %rsp\n"                                                    \
+                "call *" TEXT(LL_HOOK_TABLE) " + " TEXT(LL_ENTRY_LOSE_STRING) "\n"     \
+                "movq %rbp, %rsp\n"                                                    \
+                "popq %r11\n popq %r10\n popq %r9\n popq %r8\n"                        \
+                "popq %rbp\n popq %rsi\n popq %rdx\n popq %rcx\n"                      \
+                "popq %rdi\n"                                                          \
+                "leaq 8(%rsp), %rsp\n"                                                 \
+                "popfq\n"                                                              \
+                "popq %rax\n"                                                          \
+                "ret\n");                                                              \
     }
+// clang-format on
 
 #define COUNTED ""
 #define ONCE "movq $1, (%rsp)\n"
@@ -170,28 +174,15 @@ HOOK_FOR_STRING(lose_pairs, COUNTED, 1)
 HOOK_FOR_STRING(lose_quads, COUNTED, 2)
 HOOK_FOR_STRING(lose_words, COUNTED, 3)
 
-typedef void hook(void);
-
-// The table, by the numbers that trampolines use.
-struct hooks {
-    hook* by_words[4]; // 1, 2, 4, 8
-    hook* for_step;
-    hook* by_unit[4]; // 1, 2, 4, 8 bytes
-    void (*lose_string)(const struct string_store*, unsigned);
-};
-_Static_assert(offsetof(struct hooks, lose_string) == STRING_ENTRY, "assembly calls");
+_Static_assert(offsetof(struct ll_hook_table, lose_string) == LL_ENTRY_LOSE_STRING &&
+                   offsetof(struct ll_hook_table, lose_words) == LL_ENTRY_LOSE_WORDS &&
+                   offsetof(struct ll_hook_table, bear_words) == LL_ENTRY_BEAR_WORDS,
+               "assembly calls through them");
 
 static bool is_started;
 
-static void fill(struct hooks hooks) {
-    struct hooks* table = (struct hooks*)LL_HOOK_TABLE;
-    ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ | PROT_WRITE);
-    *table = hooks;
-    ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ);
-}
-
-static struct hooks hooks_alone(void) {
-    return (struct hooks){
+static struct ll_hook_table hooks_alone(void) {
+    return (struct ll_hook_table){
         .by_words = {lose_word, lose_2_words, lose_4_words, lose_8_words},
         .for_step = lose_step,
         .by_unit = {lose_bytes, lose_pairs, lose_quads, lose_words},
@@ -199,13 +190,23 @@ static struct hooks hooks_alone(void) {
     };
 }
 
-static struct hooks hooks_among_threads(void) {
-    struct hooks hooks = hooks_alone();
+static struct ll_hook_table hooks_among_threads(void) {
+    struct ll_hook_table hooks = hooks_alone();
     hooks.by_words[0] = lose_word_locked;
     hooks.by_words[1] = lose_2_words_locked;
     hooks.by_words[2] = lose_4_words_locked;
     hooks.by_words[3] = lose_8_words_locked;
     return hooks;
+}
+
+static void fill(void) {
+    struct ll_hook_table* table = (struct ll_hook_table*)LL_HOOK_TABLE;
+    ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ | PROT_WRITE);
+    *table = is_among_threads ? hooks_among_threads() : hooks_alone();
+    if (ll_births_on) {
+        ll_births_fill(table);
+    }
+    ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ);
 }
 
 bool ll_hooks_start(void) {
@@ -219,7 +220,7 @@ bool ll_hooks_start(void) {
             }
             return false;
         }
-        fill(hooks_alone());
+        fill();
         is_started = true;
     }
     return true;
@@ -228,6 +229,6 @@ bool ll_hooks_start(void) {
 void ll_hooks_lock_clock(void) {
     is_among_threads = true;
     if (is_started) {
-        fill(hooks_among_threads());
+        fill();
     }
 }

@@ -34,8 +34,8 @@ static inline uint32_t ll_stamp_place(struct ll_granule_stamp stamp) {
 // The next time of the clock that orders losses.
 uint64_t ll_hooks_tick(void);
 
-// Maps the table that trampolines call through. Idempotent; false when its address is
-// taken.
+// Maps the table that trampolines call through, after ll_births_start when births are
+// wanted. Idempotent; false when its address is taken.
 bool ll_hooks_start(void);
 
 // From now on the clock is incremented by locked instructions. To be called before the
@@ -45,3 +45,6 @@ void ll_hooks_lock_clock(void);
 // Stamps whatever the words of a range refer to.
 void ll_hooks_stamp_range(uintptr_t start, size_t size_bytes, uint64_t caller,
                           uint32_t place);
+
+// True for slots on the current stack.
+bool ll_hooks_is_stack(uintptr_t slot);

@@ -4,13 +4,23 @@
 #include <string.h>
 
 #include "os/memory.h"
+#include "patch/births.h"
 #include "patch/shadow.h"
 
-static const char magic[8] = {'l', 'l', 'p', 'l', 'a', 'n', '0', '3'};
+// The two kinds of plans: those with births also look at what was stored.
+static const struct kind {
+    char magic[8];
+    char suffix[9];
+} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '3'}, ".plan3"},
+  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '3'}, ".births3"};
+
+static const struct kind* wanted_kind(void) {
+    return ll_births_on ? &births : &losses;
+}
 
 static bool is_for(const struct ll_plan_header* header, const uint8_t* build_id,
                    uint32_t length) {
-    return memcmp(header->magic, magic, sizeof magic) == 0 &&
+    return memcmp(header->magic, wanted_kind()->magic, sizeof header->magic) == 0 &&
            header->heap_tag == LL_HEAP_TAG && header->build_id_length == length &&
            memcmp(header->build_id, build_id, length) == 0;
 }
@@ -56,8 +66,8 @@ static bool is_sound(struct ll_plan* plan, const uint8_t* build_id, uint32_t len
 
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,
                                   uint32_t build_id_length, struct ll_plan* plan) {
-    enum ll_plan_verdict verdict =
-        ll_plan_file_open(folder, build_id, build_id_length, ".plan3", &plan->file);
+    enum ll_plan_verdict verdict = ll_plan_file_open(
+        folder, build_id, build_id_length, wanted_kind()->suffix, &plan->file);
     if (verdict != LL_PLAN_OK) {
         return verdict;
     }

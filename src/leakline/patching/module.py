@@ -27,8 +27,8 @@ class PlanError(Exception):
     """A module cannot be planned; the message says why, without its name."""
 
 
-def make_plan(path: Path) -> Plan:
-    """Return the plan of a module.
+def make_plan(path: Path, *, births: bool = False) -> Plan:
+    """Return the plan of a module, on request one that notes births.
 
     Raises:
         PlanError: It has no build-id, no unwind tables, or is damaged.
@@ -44,9 +44,10 @@ def make_plan(path: Path) -> Plan:
         raise PlanError(str(error)) from None
     except (IndexError, KeyError, ValueError):
         raise PlanError("its unwind tables cannot be read") from None
-    census = find_stores(code, base, functions)
+    census = find_stores(code, base, functions, births=births)
     stores = sorted(census.stores, key=lambda store: store.address)
-    plan = Plan(elf.build_id, base, code, bytearray(code), left_out=census.left_out)
+    plan = Plan(elf.build_id, base, code, bytearray(code), births)
+    plan.left_out = census.left_out
     plan.stores = len(stores) + sum(census.left_out.values())
     groups = Gatherer(code, base, census).groups(stores)
     Planner(plan, _space(elf)).place_all(groups)

@@ -58,6 +58,7 @@ class Plan:
         base: Address of the first page of the module's code.
         original: Whole pages of code, as in the file.
         code: The same after all patches so far.
+        births: Its trampolines also look at what was stored.
         pages: Trampolines by page address.
         patches: Each depends only on those before it.
         places: What stamps tell, and the address of the store it stands for.
@@ -69,6 +70,7 @@ class Plan:
     base: int
     original: bytes
     code: bytearray
+    births: bool = False
     pages: dict[int, Page] = field(default_factory=dict)
     patches: list[Patch] = field(default_factory=list)
     places: list[tuple[int, int]] = field(default_factory=list)

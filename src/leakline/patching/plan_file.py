@@ -15,9 +15,9 @@ from leakline.patching.placement import PAGE
 from leakline.patching.plan import Page, Plan
 from leakline.patching.trampolines import HEAP_TAG
 
-MAGIC = b"llplan03"
-# Plans of other versions lie beside ours undisturbed.
-SUFFIX = ".plan3"
+_MAGICS = {False: b"llplan03", True: b"llbrth03"}
+# By whether births are noted. Plans of other versions lie beside ours undisturbed.
+SUFFIXES = {False: ".plan3", True: ".births3"}
 HEADER = Struct("<8s12I2Q32s")
 RUN = Struct("<QII")
 MAPPING = Struct("<qII")
@@ -74,7 +74,7 @@ def serialise(plan: Plan) -> bytes:
     content = b"".join(images) + b"".join(bytes(page.code) for page in shared)
     content += start_tables + patches + b"".join(SITE.pack(*site) for site in sites)
     header = HEADER.pack(
-        MAGIC,
+        _MAGICS[plan.births],
         HEAP_TAG,
         len(plan.build_id),
         sum(count for _, count in runs),
@@ -117,7 +117,7 @@ def _runs(plan: Plan) -> list[tuple[int, int]]:
     return runs
 
 
-def is_sound(path: Path, build_id: bytes) -> bool:
+def is_sound(path: Path, build_id: bytes, *, births: bool = False) -> bool:
     """Tell whether a file is a plan of this version for a module, and undamaged.
 
     Raises:
@@ -133,7 +133,7 @@ def is_sound(path: Path, build_id: bytes) -> bool:
     size += runs * RUN.size + mappings * MAPPING.size
     size += patches * PATCH.size + sites * SITE.size
     return (
-        (magic, tag, fields[-1][:length]) == (MAGIC, HEAP_TAG, build_id)
+        (magic, tag, fields[-1][:length]) == (_MAGICS[births], HEAP_TAG, build_id)
         and len(content) == size
         and zlib.crc32(memoryview(content)[PAGE:]) == fields[11]
     )

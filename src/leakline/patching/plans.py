@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from leakline.errors import ProgramError
 from leakline.patching.module import PlanError, make_plan
-from leakline.patching.plan_file import SUFFIX, is_sound, serialise
+from leakline.patching.plan_file import SUFFIXES, is_sound, serialise
 from leakline.symbols.elf import ElfError, read_elf
 
 Progress = Callable[[str, int, int], None]
@@ -27,19 +27,30 @@ class Prepared(NamedTuple):
     unplanned: tuple[str, ...]
 
 
-def prepare(modules: Sequence[Path], progress: Progress | None = None) -> Prepared:
+def prepare(
+    modules: Sequence[Path],
+    progress: Progress | None = None,
+    *,
+    births: bool = False,
+) -> Prepared:
     """Make the plans of modules that have none, or none that can be used.
+
+    Args:
+        modules: Programs and libraries.
+        progress: Called with what is done, how many are done, and how many there are.
+        births: The plans shall note where references are created, too.
 
     Raises:
         ProgramError: There is no folder for plans that only the user can write to.
     """
     folder = plan_folder()
-    missing = [path for path in modules if not _has_plan(folder, path)]
+    missing = [path for path in modules if not _has_plan(folder, path, births)]
     if not missing:
         return Prepared(folder, ())
     unplanned = []
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
-        results = pool.map(_make, [folder] * len(missing), missing)
+        jobs = [(folder, path, births) for path in missing]
+        results = pool.map(_make, *zip(*jobs, strict=True))
         for done, (path, problem) in enumerate(zip(missing, results, strict=True), 1):
             if problem:
                 unplanned.append(f"{path}: {problem}")
@@ -98,11 +109,15 @@ def modules_of(program: Path) -> list[Path]:
     return list(dict.fromkeys(modules))
 
 
-def _has_plan(folder: Path, module: Path) -> bool:
+def _has_plan(folder: Path, module: Path, births: bool) -> bool:
     try:
         build_id = read_elf(module).build_id
-        path = folder / f"{build_id.hex()}{SUFFIX}"
-        return bool(build_id) and _is_ours(path) and is_sound(path, build_id)
+        path = folder / f"{build_id.hex()}{SUFFIXES[births]}"
+        return (
+            bool(build_id)
+            and _is_ours(path)
+            and is_sound(path, build_id, births=births)
+        )
     except (ElfError, OSError):
         return False
 
@@ -113,15 +128,15 @@ def _is_ours(plan: Path) -> bool:
     return own and not state.st_mode & 0o022
 
 
-def _make(folder: Path, module: Path) -> str:
+def _make(folder: Path, module: Path, births: bool) -> str:
     """Make one plan; return why not, or nothing."""
     try:
-        plan = make_plan(module)
+        plan = make_plan(module, births=births)
     except PlanError as error:
         return str(error)
     content = serialise(plan)
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="new-")
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
-    Path(temporary).rename(folder / f"{plan.build_id.hex()}{SUFFIX}")
+    Path(temporary).rename(folder / f"{plan.build_id.hex()}{SUFFIXES[births]}")
     return ""

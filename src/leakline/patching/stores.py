@@ -57,6 +57,7 @@ class Store:
         displacement_at: Offset in `code` of the displacement, for operands relative to
             the instruction pointer.
         unit_bytes: Of a string instruction, bytes per step; 0 for others.
+        bears: It only writes, and what it writes shall be looked at.
         repeats: A string instruction takes its steps from rcx.
     """
 
@@ -71,6 +72,7 @@ class Store:
     displacement_at: int = 0
     unit_bytes: int = 0
     repeats: bool = False
+    bears: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +80,32 @@ class Census:
     """The stores of some functions, and what is known of jumps to them.
 
     Attributes:
+        births: Stores shall be looked at after they were done, too.
         stores: In the order of the functions.
         left_out: How many were left out, by reason.
         targets: Addresses that branches lead to.
         opaque: Ends of functions with jumps to addresses that are computed.
     """
 
+    births: bool = False
     stores: list[Store] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     targets: set[int] = field(default_factory=set)
     opaque: set[int] = field(default_factory=set)
 
 
-def find_stores(code: bytes, base: int, functions: Iterable[Function]) -> Census:
-    """Return the stores of functions in a section of code that begins at `base`."""
-    census = Census()
+def find_stores(
+    code: bytes, base: int, functions: Iterable[Function], *, births: bool = False
+) -> Census:
+    """Return the stores of functions in a section of code that begins at `base`.
+
+    Args:
+        code: The section.
+        base: Its address.
+        functions: Where to look.
+        births: Stores shall be looked at after they were done, too.
+    """
+    census = Census(births)
     for function in functions:
         start, end = function.start - base, function.end - base
         if 0 <= start < end <= len(code):
@@ -173,6 +186,12 @@ def _writes_first_operand(code: int, instruction: Instruction) -> bool:
     return known
 
 
+def _only_writes(instruction: Instruction) -> bool:
+    """Tell whether a store changes neither registers nor flags."""
+    access = _information.info(instruction).op0_access
+    return access == OpAccess.WRITE and not instruction.rflags_modified
+
+
 @cache
 def _memory_bytes(memory_size: int) -> int:
     return MemorySizeExt.size(memory_size)  # type: ignore[arg-type]  # it is an int
@@ -216,6 +235,7 @@ def _consider(  # noqa: PLR0913, PLR0917 - what the loop over instructions knows
                 _displacement_at(code, function, instruction)
                 if operand.relative
                 else 0,
+                bears=census.births and _only_writes(instruction),
             )
         )
 

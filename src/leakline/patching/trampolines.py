@@ -22,6 +22,7 @@ HOOK_TABLE = 0x7FE00000
 WORD_HOOKS = {1: 0, 2: 1, 4: 2, 8: 3}
 ONE_STEP_HOOK = 4
 REPEATED_HOOKS = {1: 5, 2: 6, 4: 7, 8: 8}
+BIRTH_HOOKS = {1: 9, 2: 10, 4: 11, 8: 12}
 
 _RAX, _RCX, _RSP, _RBP = 0, 1, 4, 5
 _RED_ZONE = 128
@@ -61,10 +62,10 @@ def trampoline(steps: Sequence[Step], address: int) -> Trampoline:
         if isinstance(step, Plain):
             assembler.move(step)
         else:
-            checks.append((step, _checked_store(assembler, step)))
+            checks += _checked_store(assembler, step)
     assembler.jump(steps[-1].address + len(steps[-1].code))
-    for store, check in checks:
-        _lose(assembler, store, check)
+    for check in checks:
+        _call_hook(assembler, check)
     return Trampoline(bytes(assembler.code), tuple(assembler.places))
 
 
@@ -143,31 +144,36 @@ class Assembler:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """The test of the words that a store overwrites.
+    """A test of the words that a store overwrites, or has written.
 
     Attributes:
-        hits: Ends of its short jumps to the path of a loss.
-        resume: Where that path goes on: the store.
+        store: The store.
+        hook: Number of the hook to call.
+        hits: Ends of its short jumps to the call.
+        resume: Where the call goes on.
     """
 
+    store: Store
+    hook: int
     hits: tuple[int, ...]
     resume: int
 
 
-def _checked_store(assembler: Assembler, store: Store) -> _Check:
-    """Append a store with the test before it."""
+def _checked_store(assembler: Assembler, store: Store) -> list[_Check]:
+    """Append a store with the tests around it."""
     if store.unit_bytes:
         _lose_string(assembler, store)
-        check = _Check((), len(assembler.code))
-    elif store.flags_dead:
-        check = _check(assembler, store)
-    else:
-        check = _check_without_flags(assembler, store)
+        assembler.move(store)
+        return []
+    check = _check if store.flags_dead else _check_without_flags
+    checks = [check(assembler, store, WORD_HOOKS[store.words])]
     assembler.move(store)
-    return check
+    if store.bears:
+        checks.append(check(assembler, store, BIRTH_HOOKS[store.words]))
+    return checks
 
 
-def _check(assembler: Assembler, store: Store) -> _Check:
+def _check(assembler: Assembler, store: Store, hook: int) -> _Check:
     hits = []
     for word in range(store.words):
         assembler.memory(
@@ -180,10 +186,10 @@ def _check(assembler: Assembler, store: Store) -> _Check:
         )  # cmp word [slot + 5], HEAP_TAG
         assembler.raw("7400")  # je lost
         hits.append(len(assembler.code))
-    return _Check(tuple(hits), len(assembler.code))
+    return _Check(store, hook, tuple(hits), len(assembler.code))
 
 
-def _check_without_flags(assembler: Assembler, store: Store) -> _Check:
+def _check_without_flags(assembler: Assembler, store: Store, hook: int) -> _Check:
     """Append the test by jrcxz; its jumps leave rcx pushed below the red zone."""
     assembler.raw("488d642480 51")  # lea rsp, [rsp - 128]; push rcx
     hits = []
@@ -195,32 +201,32 @@ def _check_without_flags(assembler: Assembler, store: Store) -> _Check:
         assembler.raw("e300")  # jrcxz lost
         hits.append(len(assembler.code))
     assembler.raw("59 488da42480000000")  # pop rcx; lea rsp, [rsp + 128]
-    return _Check(tuple(hits), len(assembler.code))
+    return _Check(store, hook, tuple(hits), len(assembler.code))
 
 
-def _lose(assembler: Assembler, store: Store, check: _Check) -> None:
-    """Append what runs when a store overwrites something that looks like a pointer."""
-    if not check.hits:
-        return
+def _call_hook(assembler: Assembler, check: _Check) -> None:
+    """Append what runs when one of the words looks like a heap pointer."""
+    store = check.store
     for hit in check.hits:
         assembler.land(hit)
     if store.flags_dead:
         assembler.raw("4883c480 50 51")  # add rsp, -128; push rax; push rcx
-        _call_word_hook(assembler, store, _RED_ZONE + 16)
+        _call_for(assembler, check, _RED_ZONE + 16)
         assembler.raw("59 58 4883ec80")  # pop rcx; pop rax; sub rsp, -128
     else:
         # lahf and seto keep all arithmetic flags in ax.
         assembler.raw("59 50 51 9f 0f90c0 50")
         if store.operand.uses(_RAX):
             assembler.raw("488b442410")  # mov rax, [rsp + 16]
-        _call_word_hook(assembler, store, _RED_ZONE + 24)
+        _call_for(assembler, check, _RED_ZONE + 24)
         assembler.raw("58 047f 9e")  # pop rax; add al, 127 (overflow); sahf
         assembler.raw("59 58 488da42480000000")  # and lea rsp, [rsp + 128]
     assembler.jump_back(check.resume)
 
 
-def _call_word_hook(assembler: Assembler, store: Store, pushed: int) -> None:
+def _call_for(assembler: Assembler, check: _Check, pushed: int) -> None:
     """Append the call with the slot's address in rax and the caller in rcx."""
+    store = check.store
     operand = store.operand
     if operand.segment:
         operand = replace(operand, segment=b"")
@@ -228,7 +234,7 @@ def _call_word_hook(assembler: Assembler, store: Store, pushed: int) -> None:
     if store.operand.segment:
         assembler.raw("6448030425 00000000")  # add rax, fs:[0]
     _load_return_address(assembler, _RCX, store, pushed)
-    assembler.call(WORD_HOOKS[store.words], store)
+    assembler.call(check.hook, store)
 
 
 def _lose_string(assembler: Assembler, store: Store) -> None:

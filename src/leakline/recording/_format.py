@@ -520,6 +520,11 @@ OPTIONS: dict[str, RuntimeOption] = {
         "",
         "folder of patch plans for lens loss",
     ),
+    "births": RuntimeOption(
+        bool,
+        False,
+        "note where lost references were created, with lens loss",
+    ),
     "depth": RuntimeOption(
         int,
         64,

@@ -1,0 +1,32 @@
+// Births of references, on request: which store put the pointer into the slot that a
+// loss emptied. Every store of a heap pointer notes itself in a table by its slot; a
+// loss copies the note of its slot beside the stamp, into a shadow of its own.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "patch/hook_table.h"
+
+// From a granule to the birth of the reference that was lost last.
+#define LL_BIRTH_DELTA 0x20000001000
+
+struct ll_birth {
+    uint64_t caller; // return address of the frame that stored
+    uint32_t place;  // as in a stamp
+    uint32_t is_known;
+};
+
+// True once births are noted; fixed before the program's first instruction.
+extern bool ll_births_on;
+
+// Makes the table. False when there is no memory for it. The shadow is the caller's.
+bool ll_births_start(void);
+
+// Puts the hooks that note births in place of those that only stamp losses.
+void ll_births_fill(struct ll_hook_table* table);
+
+// A reference in `slot` to `pointer` is about to go: keeps its birth.
+void ll_births_carry(uintptr_t slot, uintptr_t pointer);
+
+// The birth kept for the granule of `pointer`.
+struct ll_birth ll_birth_at(uintptr_t pointer);

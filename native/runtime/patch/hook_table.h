@@ -1,0 +1,34 @@
+// The table through which trampolines call, by the numbers they use (format/plan.md).
+#pragma once
+#include <stdint.h>
+
+typedef void ll_hook(void);
+
+struct ll_string_store {
+    uintptr_t start; // rdi
+    uint64_t count;  // rcx
+    uint64_t flags;
+    uint64_t caller;
+    uint64_t place;
+};
+
+struct ll_word_store {
+    uintptr_t slot;
+    uint64_t caller;
+    uint64_t place;
+};
+
+// The last three are for the hooks themselves: assembly has no name for C functions
+// that it could rely on.
+struct ll_hook_table {
+    ll_hook* by_words[4]; // stores of 1, 2, 4, 8 words
+    ll_hook* for_step;
+    ll_hook* by_unit[4];     // strings of 1, 2, 4, 8 bytes per step
+    ll_hook* after_words[4]; // 1, 2, 4, 8 words have been stored
+    void (*lose_string)(const struct ll_string_store*, unsigned unit_shift);
+    void (*lose_words)(const struct ll_word_store*, unsigned words);
+    void (*bear_words)(const struct ll_word_store*, unsigned words);
+};
+#define LL_ENTRY_LOSE_STRING 104
+#define LL_ENTRY_LOSE_WORDS 112
+#define LL_ENTRY_BEAR_WORDS 120

@@ -1,0 +1,93 @@
+// A loss tells where the reference was created that it ended.
+#include "patch/births.h"
+
+#include <sys/mman.h>
+
+#include "check.h"
+#include "hook_calls.h"
+#include "patch/hooks.h"
+
+enum { AREA = 1 << 20, AFTER_WORD = 9 };
+
+static const uintptr_t heap = (uintptr_t)LL_HEAP_TAG << 40;
+static uint64_t slots[8];
+
+static uint32_t store(unsigned number) {
+    struct registers after;
+    uint32_t place = call_hook(AFTER_WORD + number, (uintptr_t)slots, 0, &after);
+    CHECK(after.values[3] == (uintptr_t)slots);
+    return place;
+}
+
+static void lose(unsigned number) {
+    struct registers after;
+    call_hook(number, (uintptr_t)slots, 0, &after);
+    CHECK(after.values[3] == (uintptr_t)slots);
+}
+
+static void test_a_lost_reference_has_its_birth(void) {
+    for (unsigned number = 0; number < 4; number++) {
+        for (unsigned i = 0; i < 1U << number; i++) {
+            slots[i] = heap + 0x1000 * (number + 1) + 48 * i;
+        }
+        uint32_t place = store(number);
+        lose(number);
+        for (unsigned i = 0; i < 1U << number; i++) {
+            struct ll_birth birth = ll_birth_at(slots[i]);
+            CHECK(birth.is_known && birth.place == place &&
+                  birth.caller == test_caller);
+        }
+    }
+}
+
+static void test_an_unnoted_reference_has_none(void) {
+    slots[0] = heap + 0x40;
+    store(0);
+    uintptr_t other = (uintptr_t)slots + (sizeof(uint64_t) << 20);
+    ll_births_carry(other, slots[0]);
+    CHECK(!ll_birth_at(slots[0]).is_known);
+    ll_births_carry((uintptr_t)slots, slots[0]);
+    CHECK(ll_birth_at(slots[0]).is_known);
+}
+
+static void test_other_words_are_not_noted(void) {
+    slots[0] = heap + 0x80;
+    uint32_t place = store(0);
+    slots[0] = 5;
+    store(0);
+    slots[0] = heap + 0x80;
+    lose(0);
+    CHECK(ll_birth_at(slots[0]).place == place);
+}
+
+#ifdef __SANITIZE_THREAD__
+enum { SHADOW_IS_TAKEN = 1 }; // ThreadSanitizer keeps its own tables there
+#else
+enum { SHADOW_IS_TAKEN = 0 };
+#endif
+
+static bool map_shadow(uintptr_t start) {
+    return mmap((void*)start, AREA, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+                0) == (void*)start;
+}
+
+static void test_births(void) {
+    CHECK(map_shadow((uintptr_t)(LL_HEAP_TAG + 1) << 40));
+    CHECK(map_shadow((uintptr_t)(LL_HEAP_TAG + 2) << 40));
+    CHECK(ll_births_start());
+    CHECK(ll_hooks_start());
+    test_a_lost_reference_has_its_birth();
+    test_an_unnoted_reference_has_none();
+    test_other_words_are_not_noted();
+    ll_hooks_lock_clock();
+    test_a_lost_reference_has_its_birth();
+}
+
+int main(void) {
+    CHECK(!ll_births_on);
+    if (!SHADOW_IS_TAKEN) {
+        test_births();
+    }
+    return failures != 0;
+}
