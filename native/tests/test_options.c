@@ -62,11 +62,24 @@ static void text_that_is_too_long_is_left_out(void) {
     CHECK(strlen(ll_options.recording) == LL_TEXT_OPTION_MAX - 1);
 }
 
+static void lenses_are_whole_words_of_the_list(void) {
+    CHECK(ll_options_have_lens("reach") && ll_options_have_lens_alone("reach"));
+    CHECK(ll_options_parse("lens=reach,losses,accesses") == 0);
+    CHECK(ll_options_have_lens("reach") && ll_options_have_lens("accesses"));
+    CHECK(!ll_options_have_lens("loss") && !ll_options_have_lens("access"));
+    CHECK(!ll_options_have_lens_alone("reach"));
+    CHECK(ll_options_parse("lens=loss") == 0);
+    CHECK(ll_options_have_lens("loss") && !ll_options_have_lens("reach"));
+    CHECK(ll_options_parse("lens=") == 0);
+    CHECK(!ll_options_have_lens("loss"));
+}
+
 int main(void) {
     defaults_stand_when_nothing_is_said();
     values_of_each_type_are_taken();
     changed_options_are_told();
     mistakes_are_counted_and_change_nothing();
     text_that_is_too_long_is_left_out();
+    lenses_are_whole_words_of_the_list();
     return failures != 0;
 }

@@ -3,6 +3,7 @@
 #include "base/options.h"
 
 #include <stddef.h>
+#include <string.h>
 
 enum option_type { OPTION_TEXT, OPTION_NUMBER, OPTION_SWITCH };
 
@@ -207,4 +208,8 @@ bool ll_options_have_lens(const char* name) {
         at += *at == ',';
     }
     return false;
+}
+
+bool ll_options_have_lens_alone(const char* name) {
+    return strcmp(ll_options.lens, name) == 0;
 }

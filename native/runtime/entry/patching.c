@@ -20,11 +20,6 @@
 #include "patch/sites.h"
 #include "process/process.h"
 
-static bool is_wanted(const char* lens) {
-    const char* at = strstr(ll_options.lens, lens);
-    return at != NULL;
-}
-
 // Code that was compiled to stamp its own losses is not patched.
 static bool stamps_itself(const struct dl_phdr_info* info) {
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -167,7 +162,7 @@ static void on_new_context(uint32_t context) {
 }
 
 void ll_patching_start(void) {
-    if (!is_wanted("loss") || !ll_process_is_watched()) {
+    if (!ll_options_have_lens("loss") || !ll_process_is_watched()) {
         return;
     }
     if (!ll_stamps_start()) {

@@ -60,6 +60,11 @@ LL_INLINE ll_site ll_block_site(struct ll_block block) {
     return (ll_site)ll_word_get(block.span, block.index);
 }
 
+LL_INLINE void ll_block_set_site(struct ll_block block, ll_site site) {
+    uint64_t word = ll_word_get(block.span, block.index);
+    ll_word_set(block.span, block.index, (word & ~(uint64_t)UINT32_MAX) | site);
+}
+
 LL_INLINE bool ll_block_is_ignored(struct ll_block block) {
     return (ll_word_get(block.span, block.index) & LL_WORD_IGNORED) != 0;
 }

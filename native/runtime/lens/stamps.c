@@ -12,6 +12,7 @@
 #include "patch/births.h"
 #include "patch/hooks.h"
 #include "patch/shadow.h"
+#include "stack/stack.h"
 
 enum { GRANULE = 16 };
 
@@ -53,6 +54,8 @@ bool ll_stamps_start(void) {
     }
     ll_stamps_on = ll_hooks_start() && ll_memory_claim(shadow_start, claimed_size());
     ll_releases_watched |= ll_stamps_on ? LL_RELEASES_STAMPED : 0;
+    // Stamps hold stacks, too.
+    ll_stack_keep_nodes();
     return ll_stamps_on;
 }
 

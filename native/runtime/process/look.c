@@ -17,6 +17,7 @@
 #include "process/process.h"
 #include "process/registers.h"
 #include "record/recording.h"
+#include "stack/stack.h"
 
 enum { LOOK_STACK_SIZE = 256 * 1024 };
 
@@ -43,6 +44,7 @@ static bool has_own_blocks(void) {
 }
 
 static struct ll_look describe(const struct ll_occasion* occasion) {
+    ll_stack_keep_nodes();
     return (struct ll_look){
         .number = ++ll_life.looks,
         .trigger = occasion->trigger,

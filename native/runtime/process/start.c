@@ -14,6 +14,7 @@
 #include "os/syscall.h"
 #include "process/life.h"
 #include "process/process.h"
+#include "process/sites.h"
 #include "record/recording.h"
 #include "stack/stack.h"
 
@@ -155,6 +156,9 @@ static void start(void) {
     ll_life.watched = true;
     ll_life_record_start();
     record_what_failed(heap, stacks, mistakes);
+    if (ll_options_have_lens_alone("reach")) {
+        ll_sites_let_sweep();
+    }
     if (!ll_look_start() ||
         !ll_world_start((int)ll_options.stop_signal, on_stop_signal)) {
         ll_life_record_not_seen(LL_NOT_SEEN_signals, 0, "threads cannot be stopped");

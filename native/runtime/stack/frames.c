@@ -6,6 +6,7 @@
 
 #include "format/records.h"
 #include "stack/levels.h"
+#include "stack/sweep.h"
 
 // Counts unloads of code.
 static _Atomic uint32_t epoch;
@@ -136,10 +137,22 @@ static LL_COLD uint32_t stop_at_once(struct ll_walker* walker,
 
 static uint32_t walk(struct ll_walker* walker, const struct ll_caller* caller);
 
+// Whether the levels begin at the real end of the stack. A signal handler's never do:
+// behind it lies what it interrupted.
+static bool reach_the_end(const struct ll_walker* walker) {
+    struct ll_node outermost;
+    return ll_node_get(walker->levels[0].node, &outermost) &&
+           (outermost.flags & LL_NODE_stopped) == 0;
+}
+
 // A walk to level `walker->at`: its frames become levels inside of that.
 static uint32_t finish_at_join(struct ll_walker* walker,
                                const struct ll_caller* caller) {
     uint32_t join = walker->at;
+    if (LL_UNLIKELY(ll_sweep_is_due()) && reach_the_end(walker)) {
+        ll_sweep();
+        return ll_frames_capture(walker, caller);
+    }
     if (LL_UNLIKELY(!ll_levels_add_frames(walker, LL_LEVELS_JOINED))) {
         // There are no levels now, so the next walk goes to the end.
         return walk(walker, caller);
@@ -173,6 +186,7 @@ static uint32_t walk(struct ll_walker* walker, const struct ll_caller* caller) {
             }
             frame = next;
         }
+        ll_rule_prefetch(frame.pc);
     }
     return finish_at_join(walker, caller);
 }
@@ -188,6 +202,7 @@ uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* cal
         LL_LIKELY(level->node != 0) && LL_LIKELY(ll_level_holds(walker, walker->at))) {
         return level->node;
     }
+    ll_rule_prefetch(caller->pc);
     uint32_t node = ll_memo_node(walker, caller);
     return LL_LIKELY(node != 0) ? node : walk(walker, caller);
 }

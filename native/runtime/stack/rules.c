@@ -7,17 +7,18 @@
 #include "stack/cfi.h"
 #include "stack/modules.h"
 
-// Entries of the largest table: enough for the call sites of a browser.
-enum { TABLE_MAX_BITS = 17 };
+// The largest table has room for the call sites of a browser.
+enum { LINE_BITS_MIN = 9, LINE_BITS_MAX = 14 };
 
 struct ll_rule_table* _Atomic ll_rule_table;
 
-static struct ll_rule_table* make_table(unsigned bits) {
-    size_t size_bytes = sizeof(struct ll_rule_table) + (sizeof(uint64_t) << bits);
+static struct ll_rule_table* make_table(unsigned line_bits) {
+    size_t size_bytes =
+        sizeof(struct ll_rule_table) + (sizeof(struct ll_rule_line) << line_bits);
     struct ll_rule_table* table = ll_memory_map(size_bytes);
     if (table != NULL) {
-        table->shift = LL_RULE_HASH_BITS - bits;
-        table->size = 1U << bits;
+        table->shift = LL_RULE_HASH_BITS - line_bits;
+        table->line_count = 1U << line_bits;
     }
     return table;
 }
@@ -27,40 +28,61 @@ bool ll_rules_start(void) {
     if (atomic_load(&ll_rule_table) != NULL) {
         return true;
     }
-    struct ll_rule_table* table = make_table(LL_RULE_TABLE_MIN_BITS);
+    struct ll_rule_table* table = make_table(LINE_BITS_MIN);
     return table != NULL &&
            (atomic_compare_exchange_strong(&ll_rule_table, &none, table) ||
             none != NULL);
 }
 
-// The place of a word in a table tells the hash bits that the word does not hold.
-static void copy_words(const struct ll_rule_table* from, struct ll_rule_table* to) {
-    for (uint32_t i = 0; i < from->size; i++) {
-        uint64_t word = atomic_load_explicit(&from->words[i], memory_order_relaxed);
-        uint64_t low = (UINT64_C(1) << from->shift) - 1;
-        uint64_t hash = (uint64_t)i << from->shift | (word >> LL_RULE_BITS & low);
+// Puts a word into its line: where it is looked for first, or where there is room. In a
+// full line another one goes.
+static void remember(struct ll_rule_table* table, uint64_t hash, uint64_t word) {
+    struct ll_rule_line* line = &table->lines[hash >> table->shift];
+    unsigned at = hash % LL_RULE_LINE_WORDS;
+    for (unsigned i = 0; i < LL_RULE_LINE_WORDS; i++) {
+        unsigned next = (at + i) % LL_RULE_LINE_WORDS;
+        if (atomic_load_explicit(&line->words[next], memory_order_relaxed) == 0) {
+            at = next;
+            break;
+        }
+    }
+    atomic_store_explicit(&line->words[at], word, memory_order_relaxed);
+    atomic_fetch_add_explicit(&table->used, 1, memory_order_relaxed);
+}
+
+// A word and its line together hold the whole hash.
+static void copy_line(const struct ll_rule_table* from, uint32_t index,
+                      struct ll_rule_table* to) {
+    uint64_t low = (UINT64_C(1) << from->shift) - 1;
+    for (unsigned i = 0; i < LL_RULE_LINE_WORDS; i++) {
+        uint64_t word =
+            atomic_load_explicit(&from->lines[index].words[i], memory_order_relaxed);
         if (word != 0) {
-            atomic_store_explicit(&to->words[hash >> to->shift], word,
-                                  memory_order_relaxed);
+            uint64_t hash =
+                (uint64_t)index << from->shift | (word >> LL_RULE_BITS & low);
+            remember(to, hash, word);
         }
     }
 }
 
-// A table that missed for half of its entries is too small. The old one stays mapped,
+// Makes a larger table of one that is three quarters full. The old one stays mapped,
 // since other threads may be reading it; all of them together are smaller than the
 // last.
-static void grow_if_small(struct ll_rule_table* table) {
-    uint32_t misses =
-        atomic_fetch_add_explicit(&table->misses, 1, memory_order_relaxed);
-    unsigned bits = LL_RULE_HASH_BITS - table->shift;
-    if (misses != table->size / 2 || bits >= TABLE_MAX_BITS) {
+static void grow_if_full(struct ll_rule_table* table) {
+    uint32_t used = atomic_load_explicit(&table->used, memory_order_relaxed);
+    unsigned line_bits = LL_RULE_HASH_BITS - table->shift;
+    if (used != table->line_count * LL_RULE_LINE_WORDS / 4 * 3 ||
+        line_bits >= LINE_BITS_MAX) {
         return;
     }
-    struct ll_rule_table* larger = make_table(bits + 1);
-    if (larger != NULL) {
-        copy_words(table, larger);
-        atomic_store_explicit(&ll_rule_table, larger, memory_order_release);
+    struct ll_rule_table* larger = make_table(line_bits + 1);
+    if (larger == NULL) {
+        return;
     }
+    for (uint32_t i = 0; i < table->line_count; i++) {
+        copy_line(table, i, larger);
+    }
+    atomic_store_explicit(&ll_rule_table, larger, memory_order_release);
 }
 
 static ll_rule special(enum ll_special_rule what) {
@@ -88,22 +110,15 @@ static ll_rule rule_from_row(const struct ll_cfi_row* row) {
                     row->registers[LL_RSP].kind == LL_CFI_UNCHANGED && rbp >= 0 &&
                     cfa->kind == LL_CFI_REGISTER &&
                     (cfa->reg == LL_RSP || cfa->reg == LL_RBP);
-    bool fits = cfa->value > 0 && cfa->value % 8 == 0 && cfa->value < 8 << 16;
+    bool fits = cfa->value > 0 && cfa->value % 8 == 0 && cfa->value < 8 << 14;
     if (!is_plain || !fits || (cfa->reg == LL_RSP && rbp * 8 > cfa->value)) {
         return special(LL_RULE_FULL);
     }
     return (cfa->reg == LL_RSP ? LL_RULE_RSP : LL_RULE_RBP) |
-           (ll_rule)(cfa->value / 8) << 2 | (ll_rule)rbp << 18;
+           (ll_rule)(cfa->value / 8) << 2 | (ll_rule)rbp << 16;
 }
 
-static void remember(struct ll_rule_table* table, uintptr_t pc, ll_rule rule) {
-    uint64_t hash = ll_rule_hash(pc);
-    atomic_store_explicit(&table->words[hash >> table->shift],
-                          hash << LL_RULE_BITS | rule, memory_order_relaxed);
-}
-
-LL_COLD ll_rule ll_rule_from_tables(uintptr_t pc) {
-    struct ll_rule_table* table = atomic_load(&ll_rule_table);
+static ll_rule rule_from_tables(struct ll_rule_table* table, uintptr_t pc) {
     struct ll_cfi_row row;
     enum ll_cfi_found found = ll_cfi_find(pc - 1, &row);
     ll_rule rule =
@@ -112,15 +127,34 @@ LL_COLD ll_rule ll_rule_from_tables(uintptr_t pc) {
     // keeps its code's module from being registered.
     if (found != LL_CFI_NO_IMAGE && pc >> LL_RULE_HASH_BITS == 0 &&
         ll_module_note(pc - 1)) {
-        remember(table, pc, rule);
-        grow_if_small(table);
+        uint64_t hash = ll_rule_hash(pc);
+        remember(table, hash, hash << LL_RULE_BITS | rule);
+        grow_if_full(table);
     }
     return rule;
 }
 
+LL_NOINLINE ll_rule ll_rule_elsewhere(uintptr_t pc) {
+    struct ll_rule_table* table = atomic_load(&ll_rule_table);
+    uint64_t hash = ll_rule_hash(pc);
+    const struct ll_rule_line* line = &table->lines[hash >> table->shift];
+    for (unsigned i = 0; i < LL_RULE_LINE_WORDS; i++) {
+        uint64_t word = atomic_load_explicit(&line->words[i], memory_order_relaxed);
+        if (ll_rule_word_is_for(word, hash)) {
+            return (ll_rule)(word & LL_RULE_MASK);
+        }
+    }
+    return rule_from_tables(table, pc);
+}
+
 void ll_rules_forget(void) {
     struct ll_rule_table* table = atomic_load(&ll_rule_table);
-    for (uint32_t i = 0; table != NULL && i < table->size; i++) {
-        atomic_store_explicit(&table->words[i], 0, memory_order_relaxed);
+    for (uint32_t i = 0; table != NULL && i < table->line_count; i++) {
+        for (unsigned j = 0; j < LL_RULE_LINE_WORDS; j++) {
+            atomic_store_explicit(&table->lines[i].words[j], 0, memory_order_relaxed);
+        }
+    }
+    if (table != NULL) {
+        atomic_store_explicit(&table->used, 0, memory_order_relaxed);
     }
 }

@@ -77,6 +77,18 @@ struct ll_node {
 bool ll_node_get(uint32_t node, struct ll_node* result);
 uint32_t ll_node_count(void); // ids are 1 .. count
 
+// Nodes may be given up when nobody holds them any more, and the others then get new
+// ids. `visit_held` is called with a function and must replace every node that is held
+// anywhere outside of this component by what the function returns for it. Hooks may
+// hold a node between its capture and the end of the hook, but not over another
+// capture.
+typedef uint32_t ll_node_renaming(uint32_t node);
+typedef void ll_node_holder(ll_node_renaming* rename);
+void ll_stack_let_sweep(ll_node_holder* visit_held);
+
+// From now on ids stay what they are: they are written down.
+void ll_stack_keep_nodes(void);
+
 struct ll_module {
     uint64_t base; // load bias
     uint64_t start;

@@ -1,0 +1,38 @@
+// How the nodes of the trie lie in memory, for the parts that work on all of them.
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "stack/trie.h"
+
+// Two links make a node 24 bytes; with four, programs ran no faster.
+enum { LL_TRIE_LINK_BITS = 1, LL_TRIE_LINKS = 1 << LL_TRIE_LINK_BITS };
+
+// In a key: the code was unloaded. No look-up asks for it.
+#define LL_KEY_RETIRED (UINT64_C(1) << 55)
+
+// A parent has a lower id than its children.
+struct ll_trie_node {
+    _Atomic ll_node_key key; // 0 in a node that lost a race and is not used
+    uint32_t parent;
+    _Atomic uint32_t children;             // root of the tree of children, 0 if none
+    _Atomic uint32_t links[LL_TRIE_LINKS]; // to siblings
+};
+
+// Ids and how many there may be; entry 0 is the root.
+struct ll_trie {
+    struct ll_trie_node* nodes;
+    _Atomic uint32_t* modules; // of retired nodes; untouched pages otherwise
+    uint32_t capacity;
+    _Atomic uint32_t used;
+    _Atomic uint32_t committed;
+    _Atomic bool has_retired;
+};
+extern struct ll_trie ll_trie;
+
+// The best mixed bits are the highest; links take them from there.
+LL_INLINE uint64_t ll_trie_hash(ll_node_key key) {
+    return key * UINT64_C(0x9e3779b97f4a7c15);
+}
