@@ -5,6 +5,7 @@ from leakline.static.engine.alternatives import common_conditions
 from leakline.static.engine.arithmetic import binary, cast
 from leakline.static.engine.constraints import compare, constrain, negation
 from leakline.static.engine.context import Context
+from leakline.static.engine.exceptions import begin
 from leakline.static.engine.findings import Event, record
 from leakline.static.engine.heap import allocate, release, use
 from leakline.static.engine.places import place_of
@@ -64,6 +65,10 @@ class Application:
             memory.change_globals(self._ctx, self._s)
         self._return(None if d.result is None else self._value(d.result))
         self._announce(summary)
+        if d.throws is not None:
+            known = d.throws[0] == "global"
+            self._s.thrown = self._name(d.throws) if known else None
+            begin(self._ctx, self._s)
         return True
 
     def _resolve_names(self) -> None:

@@ -22,11 +22,12 @@ Edge: TypeAlias = tuple[int, State]
 
 
 class Exit(NamedTuple):
-    """A state at a return."""
+    """A state at a return, or where an exception leaves the function."""
 
     state: State
     value: Value | None
     location: int
+    thrown: bool = False
 
 
 class Outcome(NamedTuple):
@@ -51,11 +52,23 @@ def walk_block(ctx: Context, s: State, block: int) -> Outcome:
                 _TERMINATORS[row[0]](ctx, state, row, outcome)
             return outcome
         states = _step(ctx, states, row, handler)
+        if ctx.unwound:
+            states = _let_go(states, row, outcome)
         if len(states) > _MOST_AFTER_CALL:
             states = _fewer(ctx, states, (block, index))
         if not states:
             break
     return outcome
+
+
+def _let_go(states: list[State], row: Row, outcome: Outcome) -> list[State]:
+    """Exceptions leave the function; the states that go on remain."""
+    for state in states:
+        if state.unwinding:
+            state.unwinding = False
+            outcome.exits.append(Exit(state, None, row[2], thrown=True))
+    left = {id(exit_.state) for exit_ in outcome.exits}
+    return [state for state in states if id(state) not in left]
 
 
 def _step(
@@ -154,9 +167,10 @@ def _return(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
 
 
 def _invoke(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
-    """Exceptions are not followed: only the normal way on is."""
     callee = None if isinstance(row[3], str) else value_of(ctx, s, row[3])
-    outcome.edges.extend((row.normal, state) for state in call(ctx, s, row, callee))
+    for state in call(ctx, s, row, callee):
+        outcome.edges.append((row.unwind if state.unwinding else row.normal, state))
+        state.unwinding = False
 
 
 def _goto(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
@@ -167,6 +181,11 @@ def _goto(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
 def _asm_goto(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
     HANDLERS[Op.ASM](ctx, s, row)
     outcome.edges.extend((target, s.copy()) for target in dict.fromkeys(row[6]))
+
+
+def _resume(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
+    del ctx
+    outcome.exits.append(Exit(s, None, row[2], thrown=True))
 
 
 def _end(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
@@ -182,5 +201,5 @@ _TERMINATORS: dict[int, Callable[[Context, State, Row, Outcome], None]] = {
     Op.GOTO: _goto,
     Op.ASM: _asm_goto,
     Op.UNREACHABLE: _end,
-    Op.RESUME: _end,
+    Op.RESUME: _resume,
 }

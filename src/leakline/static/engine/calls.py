@@ -9,6 +9,7 @@ from leakline.static.engine.constraints import (
     constrain,
 )
 from leakline.static.engine.context import Context
+from leakline.static.engine.exceptions import handler_type, throws
 from leakline.static.engine.findings import report
 from leakline.static.engine.heap import ANY_FAMILY
 from leakline.static.engine.library_calls import apply_model
@@ -30,6 +31,12 @@ def call(
 ) -> list[State]:
     """The states after a call; `callee` is the code address of an indirect one."""
     values = [value_of(ctx, s, argument) for argument in row.arguments]
+    if throws(ctx, s, row.callee, values):
+        return [s]
+    handler = handler_type(ctx, row.callee, values)
+    if handler is not None:
+        s.env[row.result] = handler
+        return [s]
     targets = _targets(ctx, row, callee)
     if targets is None:
         return _unknown_code(ctx, s, row, values)

@@ -103,6 +103,7 @@ class Context:
         walked: Instructions walked so far.
         replaying: The walk follows single paths and records what happens on them.
         sought: In a replay, the site of the object whose leak is to be confirmed.
+        unwound: Some state is, or was, on its way with an exception.
         own: Ids of the globals that the function names.
         projected: Summaries of callees, as far as they concern this function.
         here: Location of the instruction being walked.
@@ -127,6 +128,7 @@ class Context:
     walked: int = 0
     replaying: bool = False
     sought: object = None
+    unwound: bool = False
     here: int = 0
     block: int = 0
     own: frozenset[str] = frozenset()

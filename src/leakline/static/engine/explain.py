@@ -164,6 +164,8 @@ def _step(ctx: Context, event: Event, met: Candidate) -> list[Step]:
             return [Step(place, _switch(ctx, *event.detail))]
         case "called":
             return _called(ctx, place, *event.detail)
+        case "thrown":
+            return [Step(place, "an exception is thrown here")]
         case "result":
             name, result = event.detail
             words = "returns null" if result == 0 else "fails"
@@ -202,6 +204,8 @@ def _called(
     """Say what the call returns where that decides the path."""
     del ctx
     result = disjunct.result
+    if disjunct.throws is not None:
+        return [Step(place, f"`{display.partition('(')[0]}()` throws an exception")]
     if behaviours < 2 or not isinstance(result, int):  # noqa: PLR2004  # one is no choice
         return []
     return [Step(place, f"`{display}()` returns {result}")]

@@ -43,6 +43,7 @@ def _behaviour(d: Disjunct) -> Any:  # noqa: ANN401  # any hashable key
         heap_writes,
         _reports(d),
         _result_class(d),
+        d.throws,
     )
 
 
@@ -90,6 +91,7 @@ def _join(left: Disjunct, right: Disjunct) -> Disjunct:
         overwritten=overwritten,
         unknown=unknown,
         result=left.result,
+        throws=left.throws,
         changes_world=left.changes_world or right.changes_world,
         copied=left.copied | right.copied,
         touched=left.touched | right.touched,

@@ -196,6 +196,8 @@ def join(ctx: Context, s: State, other: State, place: object) -> None:
     _join_objects(s, other)
     s.replace_ranges(ranges)
     s.zeroed &= other.zeroed
+    if s.thrown != other.thrown:
+        s.thrown = None
     s.touched |= other.touched
     s.copied |= other.copied
     if other.world != s.world:

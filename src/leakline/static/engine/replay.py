@@ -118,6 +118,7 @@ def replaying(ctx: Context, candidate: Candidate) -> Context:
         taints={},
         walked=0,
         replaying=True,
+        unwound=False,
         sought=candidate.key[1] if candidate.kind is Kind.LOST else None,
     )
 

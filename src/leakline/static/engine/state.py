@@ -63,6 +63,9 @@ class State:
         world: Version of what unknown code may have changed (globals).
         copied: Objects of callers whose contents were copied elsewhere.
         touched: Ids of globals that callees changed and that are not named here.
+        thrown: The type of the exception on its way or being handled, None when it is
+            not known.
+        unwinding: An exception is on its way: the next landing pad is where it goes on.
         arrival: Location of the jump or branch that led to the block.
         trail: Blocks walked, as (previous trail, block).
         path: In a replay, the conditions assumed, as (previous, condition).
@@ -86,8 +89,10 @@ class State:
         "objects",
         "path",
         "ranges",
+        "thrown",
         "touched",
         "trail",
+        "unwinding",
         "variables",
         "versions",
         "world",
@@ -109,6 +114,8 @@ class State:
         self.world = 0
         self.touched: frozenset[str] = frozenset()
         self.copied: frozenset[int] = frozenset()
+        self.thrown: Value | None = None
+        self.unwinding = False
         self.arrival = 0
         self.trail: Any = None
         self.path: Any = None
@@ -134,6 +141,8 @@ class State:
         other.world = self.world
         other.touched = self.touched
         other.copied = self.copied
+        other.thrown = self.thrown
+        other.unwinding = self.unwinding
         other.arrival = self.arrival
         other.trail = self.trail
         other.path = self.path

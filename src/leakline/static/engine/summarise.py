@@ -84,9 +84,19 @@ def _disjunct(ctx: Context, left: Exit) -> Disjunct:
             if base in s.ranges
         ),
         result=result,
+        throws=_thrown(ctx, left),
         changes_world=s.world != 0,
         touched=s.touched,
     )
+
+
+def _thrown(ctx: Context, left: Exit) -> Name | None:
+    if not left.thrown:
+        return None
+    value = left.state.thrown
+    if value is None or isinstance(value, int) or not nameable(ctx, value[0]):
+        return ("new", "exception")
+    return ctx.terms.keys[value[0]]
 
 
 def _named(ctx: Context, s: State, base: int) -> bool:

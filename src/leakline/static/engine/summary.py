@@ -93,6 +93,8 @@ class Disjunct:
         overwritten: Objects whose memory changed in an unknown way.
         unknown: What is known of the new unknown values.
         result: The returned value, None for none.
+        throws: The function ends by an exception of this type, or of one that is not
+            known (`new exception`); None when it returns.
         changes_world: Unknown code ran that may have changed any global.
         touched: Ids of globals changed in ways that are left out here.
     """
@@ -108,6 +110,7 @@ class Disjunct:
     overwritten: tuple[Name, ...] = ()
     unknown: tuple[tuple[Label, Range], ...] = ()
     result: NamedValue | None = None
+    throws: Name | None = None
     changes_world: bool = False
     touched: frozenset[str] = frozenset()
 

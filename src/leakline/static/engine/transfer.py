@@ -10,6 +10,7 @@ from leakline.static.engine.calls import call, value_of
 from leakline.static.engine.constraints import assume, compare, constrain
 from leakline.static.engine.context import Context
 from leakline.static.engine.control import BIND
+from leakline.static.engine.exceptions import handled, landing
 from leakline.static.engine.findings import report
 from leakline.static.engine.heap import drop, use
 from leakline.static.engine.ranges import TRUTH
@@ -47,11 +48,16 @@ def _load(ctx: Context, s: State, row: Row) -> list[State] | None:
     if _is_null_page(pointer):
         return _null_used(ctx, s)
     use(ctx, s, pointer)
-    if row[6] & AccessFlag.VOLATILE:
+    if row[6] & AccessFlag.VOLATILE and not _is_own(ctx, pointer):
         s.env[row[1]] = ctx.terms.symbol("volatile", row[1], s.epoch)
     else:
         s.env[row[1]] = memory.load(ctx, s, pointer, row[5])
     return None
+
+
+def _is_own(ctx: Context, pointer: Value) -> bool:
+    """Whether it points into the frame: a volatile local changes by no other hand."""
+    return not isinstance(pointer, int) and ctx.terms.kinds[pointer[0]] == STACK
 
 
 def _is_null_page(pointer: Value) -> bool:
@@ -101,7 +107,16 @@ def _indexed(ctx: Context, s: State, value: Value, index: Value, scale: int) -> 
 
 def _compare(ctx: Context, s: State, row: Row) -> None:
     left, right = value_of(ctx, s, row[4]), value_of(ctx, s, row[5])
+    if ctx.unwound and row[3] == "eq":
+        taken = handled(ctx, left, right)
+        if taken is not None:
+            s.env[row[1]] = int(taken)
+            return
     s.env[row[1]] = compare(ctx, s, row[3], left, right)
+
+
+def _landingpad(ctx: Context, s: State, row: Row) -> None:
+    s.env[row[1]] = landing(ctx, s, row[1])
 
 
 def _select(ctx: Context, s: State, row: Row) -> list[State] | None:
@@ -276,7 +291,7 @@ HANDLERS: dict[int, Handler] = {
     Op.BINARY: _binary,
     Op.CAST: _cast,
     Op.CALL: _call,
-    Op.LANDINGPAD: _unknown,
+    Op.LANDINGPAD: _landingpad,
     Op.ASM: _asm,
     Op.COPY: _copy,
     Op.FILL: _fill,

@@ -106,7 +106,7 @@ def initial_state(ctx: Context) -> State:
 def leave(ctx: Context, left: Exit) -> None:
     """Report what a return loses; at the end of main nothing counts as lost."""
     s = left.state
-    if not s.owns_allocated():
+    if not s.owns_allocated() or (left.thrown and ctx.function.name == "main"):
         return
     ctx.here = left.location
     location = _leaving(ctx, left)
