@@ -1,6 +1,7 @@
 // Structures, fields, unions, globals, interior pointers, reference counts.
 #define _GNU_SOURCE
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -337,4 +338,76 @@ void pushed_on_argument_ok(struct stack* stack) {
 struct name returned_by_value_ok(void) {
     struct name name = {strdup("a"), strdup("b")};
     return name;
+}
+
+struct paste {
+    char* data;
+    struct paste* left;
+    int key;
+};
+
+static struct paste* all_pastes;
+
+static struct paste* insert_paste(struct paste* new) {
+    struct paste** place = &all_pastes;
+    while (*place) {
+        if ((*place)->key == new->key) {
+            return *place;
+        }
+        place = &(*place)->left;
+    }
+    *place = new;
+    return NULL;
+}
+
+static int add_paste(char* data, int key) {
+    struct paste* new = calloc(1, sizeof *new);
+    new->data = data;
+    new->key = key;
+    insert_paste(new);
+    return 0;
+}
+
+int kept_inside_a_kept_object_ok(const char* text, int key) {
+    char* copy = strdup(text);
+    if (add_paste(copy, key) != 0) {
+        free(copy);
+        return -1;
+    }
+    return 0;
+}
+
+struct pane {
+    char* event;
+    int fd;
+};
+
+static int is_ready(const struct pane* p) {
+    if (p->fd != -1) {
+        return p->event[0] == 0;
+    }
+    return 1;
+}
+
+int asked_only_while_open_ok(struct pane* p) {
+    free(p->event);
+    p->fd = -1;
+    return is_ready(p);
+}
+
+int asked_although_freed_bad(struct pane* p) {
+    free(p->event);
+    p->fd = 3;
+    return is_ready(p);
+}
+
+static int describe(int number, char** cause) {
+    if (number < 0) {
+        return asprintf(cause, "bad number %d", number);
+    }
+    return 0;
+}
+
+void written_through_null_ok(int number) {
+    describe(number, NULL);
 }

@@ -46,6 +46,7 @@ class Application:
         self._number = number
         self._known: dict[Name, Value] = {}
         self._possible = True
+        self._used: list[Value] = []
 
     def run(self, summary: Summary) -> bool:
         """Change the state; False when the behaviour is impossible here."""
@@ -56,8 +57,11 @@ class Application:
         self._resolve_names()
         if not self._possible or not self._limit_unknown():
             return False
+        for pointer in self._used:
+            use(self._ctx, self._s, pointer)
         self._change_objects()
-        self._write()
+        if not self._write():
+            return False
         for value in d.escapes:
             memory.escape(self._ctx, self._s, self._value(value))
         self._touch(d.touched)
@@ -117,16 +121,20 @@ class Application:
         ]
         memory.remove_cells(s, place[0], freed)
 
-    def _write(self) -> None:
+    def _write(self) -> bool:
+        """Write what the callee wrote; False when it wrote through a null pointer."""
         for write in self._disjunct.writes:
             base = self._name(write.base)
             if isinstance(base, int):
+                if not _is_joined(write.value):
+                    return False
                 continue
             place = moved(base, write.offset)
             if _is_joined(write.value):
                 self._escape_old(place)
             value = self._value(write.value)
             memory.store(self._ctx, self._s, place, value, write.size_bytes)
+        return True
 
     def _assume_one(self, alternatives: tuple[Conditions, ...]) -> bool:
         """Learn what holds whichever possible alternative does."""
@@ -259,7 +267,8 @@ class Application:
             self._possible = False
             return base
         pointer = moved(base, name[2])
-        use(self._ctx, self._s, pointer)
+        # What a callee reads counts as used once it is known to behave like this.
+        self._used.append(pointer)
         return memory.peek(self._ctx, self._s, pointer)
 
     def _unknown(self, what: object) -> Value:

@@ -223,6 +223,17 @@ def escape(ctx: Context, s: State, value: Value) -> None:
     roots = [value[0], *(part[0] for part in parts)]
     for base in reachable(ctx, s, roots):
         escape_object(ctx, s, base)
+        if ctx.terms.kinds[base] == HEAP:
+            _escape_given(ctx, s, base)
+
+
+def _escape_given(ctx: Context, s: State, base: int) -> None:
+    """With an object go the pointers of callers that are stored in it."""
+    for value, size in s.memory.get(base, {}).values():
+        if size != POINTER_BYTES or isinstance(value, int):
+            continue
+        if ctx.terms.kinds[value[0]] == SYMBOL:
+            escape_object(ctx, s, value[0])
 
 
 def escape_object(ctx: Context, s: State, base: int) -> None:
