@@ -7,6 +7,7 @@ from importlib.metadata import distribution
 from typing import Any
 
 GITHUB_ACTION = "metadata-syntax-for-github-actions"
+GITHUB_WORKFLOW = "workflow-syntax-for-github-actions"
 SARIF = "sarif-spec/master/Schemata/sarif-schema-2.1.0.json"
 
 

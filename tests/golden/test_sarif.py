@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import jsonschema
 import pytest
+from sarif.loader import load_sarif_file  # type: ignore[import-untyped]  # ships no types
 
 from leakline.model.finding import Kind
 from leakline.model.report import Report
@@ -76,6 +77,16 @@ def test_a_leak_of_a_run_is_shown_where_the_reference_was_lost() -> None:
     assert [line_of(step["location"]) for step in steps] == [3, 22, 8, 15]
     titles = [stack["message"]["text"] for stack in result["stacks"]]
     assert "the last reference `cache` was lost here (overwritten)" in titles
+
+
+def test_others_read_counts_and_places(tmp_path: Path) -> None:
+    path = tmp_path / "leaks.sarif"
+    path.write_text(sarif.render(REPORTS["evidence"], HERE))
+    log = load_sarif_file(str(path))
+    assert log.get_result_count() == 1
+    (record,) = log.get_records()
+    assert (record["Tool"], record["Severity"]) == ("Leakline", "warning")
+    assert (record["Location"], record["Line"]) == ("src/cache.c", 15)
 
 
 def test_a_leak_without_source_is_shown_at_its_module() -> None:

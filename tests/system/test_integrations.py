@@ -16,6 +16,7 @@ from .conftest import LEAKLINE
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 BIN = LEAKLINE.parent
+WORKFLOW = EXAMPLES / "inventory/.github/workflows/leaks.yml"
 
 
 def call(*words: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -137,7 +138,11 @@ def test_the_pre_commit_hook_stops_a_leak(tmp_path: Path) -> None:
     done("git", *identity, "commit", "-qm", "hooks", cwd=hooks)
     shutil.copy(EXAMPLES / "inventory/inventory.c", project)
     done("git", "add", ".", cwd=project)
-    words = ("pre-commit", "try-repo", hooks, "leakline-check", "--all-files")
+    text = (EXAMPLES / "inventory/.pre-commit-config.yaml").read_text()
+    tag = done("git", "rev-parse", "HEAD", cwd=hooks).strip()
+    text = text.replace("LEAKLINE_REPOSITORY", str(hooks))
+    (project / ".pre-commit-config.yaml").write_text(text.replace("LEAKLINE_TAG", tag))
+    words = ("pre-commit", "run", "--all-files")
     result = call(*words, cwd=project, PRE_COMMIT_HOME=str(tmp_path / "home"))
     assert result.returncode == 1, result.stdout + result.stderr
     assert "inventory.c:34:9: leak: 64 bytes" in result.stdout
@@ -171,7 +176,10 @@ def run_action(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
 def test_the_action_annotates_and_writes_sarif(tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "inventory/inventory.c", tmp_path)
     done("gcc", "-g", "-O1", "inventory.c", "-o", "inventory", cwd=tmp_path)
-    result = run_action(tmp_path, run="./inventory > out.txt", check="inventory.c")
+    workflow = yaml.safe_load(WORKFLOW.read_text())
+    steps = workflow["jobs"]["leaks"]["steps"]
+    (step,) = (one for one in steps if "LEAKLINE" in one.get("uses", ""))
+    result = run_action(tmp_path, **step["with"])
     assert result.returncode == 23, result.stdout + result.stderr
     assert "::error file=inventory.c,line=34" in result.stdout
     sarif = (tmp_path / "output").read_text().strip().removeprefix("sarif=")
