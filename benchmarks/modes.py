@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leakline.cli.environment import runtime_library
-from leakline.patching.missing import modules_without_plan
+from leakline.patching.missing import missing_plans
 from leakline.patching.plans import plan_folder, prepare
 from leakline.recording.create import create_recording
 
@@ -74,7 +74,7 @@ def leakline_loss(folder: Path) -> Wrapping:
 
 def make_plans(folder: Path) -> None:
     """Make the plans that the latest run with lens `loss` in a folder missed."""
-    prepare(modules_without_plan(folder / "recording"))
+    prepare(missing_plans(folder / "recording"))
 
 
 def memcheck(_folder: Path) -> Wrapping:

@@ -29,7 +29,7 @@ def test_options_are_read_back_as_written(options: dict[str, str]) -> None:
         ("depth", "'depth' is not of the form key=value"),
         (
             "lens=reach:colour=red",
-            "there is no option 'colour'; known: baseline, births, children",
+            "there is no option 'colour'; known: arm_stress, baseline, births",
         ),
     ],
 )

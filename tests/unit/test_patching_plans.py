@@ -12,16 +12,21 @@ from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 from leakline.errors import ProgramError
+from leakline.patching.kinds import PlanKind
 from leakline.patching.module import PlanError, make_plan
 from leakline.patching.placement import JUMP_LENGTH, PAGE, Space, window
 from leakline.patching.plan import Patch, Plan
 from leakline.patching.plan_file import HEADER, MAPPING, RUN, serialise, text_sum
-from leakline.patching.plans import modules_of, plan_folder, prepare
+from leakline.patching.plans import Wanted, modules_of, plan_folder, prepare
 from leakline.symbols.unwind_tables import RBP, RSP, read_functions
 
 ZLIB = next(Path("/usr/lib/x86_64-linux-gnu").glob("libz.so.1")).resolve()
 BASH = Path("/bin/bash")
 GAWK = Path("/usr/bin/gawk")  # linked at a fixed address: half of the room is missing
+
+
+def wanted(modules: list[Path]) -> list[Wanted]:
+    return [Wanted(PlanKind.LOSS, module) for module in modules]
 
 
 @cache
@@ -211,11 +216,11 @@ def test_plans_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     steps: list[tuple[int, int]] = []
     modules = modules_of(Path("/bin/true"))
-    prepare(modules, lambda _, done, total: steps.append((done, total)))
+    prepare(wanted(modules), lambda _, done, total: steps.append((done, total)))
     made = {path: path.stat().st_mtime_ns for path in plan_folder().iterdir()}
     assert len(made) == 2
     assert steps == [(1, 2), (2, 2)]
-    prepare(modules)
+    prepare(wanted(modules))
     assert made == {path: path.stat().st_mtime_ns for path in plan_folder().iterdir()}
 
 
@@ -244,13 +249,13 @@ def test_a_plan_that_cannot_be_used_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    prepare([ZLIB])
+    prepare(wanted([ZLIB]))
     (path,) = plan_folder().iterdir()
     good = path.read_bytes()
     content = bytearray(good)
     damage(content)
     path.write_bytes(content)
-    prepare([ZLIB])
+    prepare(wanted([ZLIB]))
     assert path.read_bytes() == good
 
 
@@ -258,8 +263,8 @@ def test_a_plan_that_others_can_write_to_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    prepare([ZLIB])
+    prepare(wanted([ZLIB]))
     (path,) = plan_folder().iterdir()
     path.chmod(0o666)
-    prepare([ZLIB])
+    prepare(wanted([ZLIB]))
     assert path.stat().st_mode & 0o777 == 0o600

@@ -76,6 +76,7 @@ def test_only_reachable_blocks_are_no_leaks(findings: list[Finding]) -> None:
 
 def test_kinds_are_named_by_words() -> None:
     assert parse_kinds("lost, reachable") == {Kind.LOST, Kind.REACHABLE}
+    assert parse_kinds("stale,never-used") == {Kind.STALE, Kind.NEVER_USED}
     assert parse_kinds("all") == set(SHOWABLE.values())
     with pytest.raises(UsageError, match="there is no kind 'leaked' to show"):
         parse_kinds("lost,leaked")

@@ -5,10 +5,14 @@
 #include "heap/heap.h"
 #include "lens/injector.h"
 #include "lens/stamps.h"
+#include "lens/touches.h"
 
 LL_INLINE void* ll_entry_born(void* block) {
     if (LL_UNLIKELY(ll_stamps_on) && block != NULL) {
         ll_stamp_birth((uintptr_t)block);
+    }
+    if (LL_UNLIKELY(ll_touches_on) && block != NULL) {
+        ll_touch_birth(block);
     }
     return block;
 }

@@ -62,6 +62,9 @@ LL_INLINE void* reallocate(void* block, size_t size, ll_site site) {
     }
     if (LL_UNLIKELY(ll_stamps_on) && ll_heap_is_block(block)) {
         void* result = ll_entry_reallocate_stamped(block, size, site);
+        if (result != NULL && ll_touches_on) {
+            ll_touch_birth(result);
+        }
         return result != NULL ? result : out_of_memory();
     }
     return or_enomem(ll_heap_reallocate(block, size, site));

@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "entry/arming.h"
 #include "entry/loaded.h"
+#include "entry/sentences.h"
 #include "entry/site.h"
 #include "format/records.h"
 #include "lens/contexts.h"
 #include "lens/stamps.h"
-#include "os/syscall.h"
+#include "lens/touches.h"
 #include "patch/patch.h"
 #include "patch/redirect.h"
 #include "patch/sites.h"
@@ -52,32 +54,12 @@ static const char* sentence_for(struct ll_patch_result result) {
     return NULL;
 }
 
-// `detail` is the plan's verdict, for those who make plans after the run.
-static void note(const char* sentence, const char* name, uint32_t detail) {
-    char text[1024];
-    size_t length = strlen(sentence);
-    size_t name_length = strlen(name);
-    if (length + name_length >= sizeof text) {
-        name_length = sizeof text - length - 1;
-    }
-    memcpy(text, sentence, length);
-    memcpy(text + length, name, name_length);
-    text[length + name_length] = '\0';
-    ll_process_note_not_seen(LL_NOT_SEEN_losses, detail, text);
-}
-
 static void note_for(const struct dl_phdr_info* info, struct ll_patch_result result) {
     const char* sentence = sentence_for(result);
-    if (sentence == NULL) {
-        return;
+    if (sentence != NULL) {
+        ll_note_about_module(LL_NOT_SEEN_losses, (uint32_t)result.verdict, sentence,
+                             info);
     }
-    char program[1024] = {0};
-    const char* name = info->dlpi_name;
-    if (name[0] == '\0') {
-        ll_syscall(SYS_readlink, "/proc/self/exe", program, sizeof program - 1);
-        name = program;
-    }
-    note(sentence, name, (uint32_t)result.verdict);
 }
 
 // Stores of all modules that were patched, and those of them that are not seen.
@@ -99,29 +81,13 @@ static int patch_one(struct dl_phdr_info* info, size_t size, void* unused) {
     return 0;
 }
 
-// Writes a number and a text behind it; returns the end.
-static char* append(char* end, uint32_t number, const char* text) {
-    char digits[10];
-    size_t count = 0;
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    while (count > 0) {
-        *end++ = digits[--count];
-    }
-    size_t length = strlen(text);
-    memcpy(end, text, length + 1);
-    return end + length;
-}
-
 // A loss by an unseen store leaves an older stamp in place.
 static void note_unseen_stores(void) {
     if (totals.unseen > 0) {
         char text[128];
-        char* end = append(text, totals.unseen, " of ");
-        append(end, totals.stores,
-               " stores run unseen; what they lost has an older place");
+        char* end = ll_append_number(text, totals.unseen, " of ");
+        ll_append_number(end, totals.stores,
+                         " stores run unseen; what they lost has an older place");
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0, text);
     }
 }
@@ -136,6 +102,7 @@ static void patch_what_is_loaded(void) {
 
 static void on_modules_changed(void) {
     int saved_errno = errno;
+    ll_arming_modules_change();
     if (ll_stamps_on && _r_debug.r_state == RT_CONSISTENT && ll_process_is_watched()) {
         patch_what_is_loaded();
     }
@@ -161,10 +128,7 @@ static void on_new_context(uint32_t context) {
     errno = saved_errno;
 }
 
-void ll_patching_start(void) {
-    if (!ll_options_have_lens("loss") || !ll_process_is_watched()) {
-        return;
-    }
+static void start_loss(void) {
     if (!ll_stamps_start()) {
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
                                  "there is no address space for loss stamps");
@@ -176,14 +140,26 @@ void ll_patching_start(void) {
     }
     patch_what_is_loaded();
     note_unseen_stores();
-    if (!follow_loader()) {
-        ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
-                                 "losses in libraries loaded later are not seen");
+}
+
+void ll_patching_start(void) {
+    if (!ll_process_is_watched()) {
+        return;
+    }
+    if (ll_options_have_lens("loss")) {
+        start_loss();
+    }
+    ll_arming_start();
+    if ((ll_stamps_on || ll_touches_on) && !follow_loader()) {
+        ll_process_note_not_seen(ll_stamps_on ? LL_NOT_SEEN_losses
+                                              : LL_NOT_SEEN_accesses,
+                                 0, "libraries loaded later are not watched");
     }
 }
 
 void ll_patching_end(void) {
-    if (!ll_stamps_on || !ll_process_is_watched()) {
+    // The scheduler of lens `accesses` writes to the same code meanwhile.
+    if (!ll_stamps_on || ll_touches_on || !ll_process_is_watched()) {
         return;
     }
     if (ll_patch_undo()) {

@@ -1,4 +1,5 @@
-// Turns lens `loss` on for this process, where an option asks for it.
+// Turns the lenses that change code on for this process, where an option asks for them:
+// `loss` and `accesses`.
 #pragma once
 
 // Called once from the first constructor, while there is one thread.

@@ -10,8 +10,21 @@ bool ll_arena_start(struct ll_arena* arena, size_t limit_bytes) {
     return arena->start != NULL;
 }
 
+void ll_arena_start_at(struct ll_arena* arena, char* start, size_t limit_bytes,
+                       size_t twin_distance) {
+    arena->start = start;
+    arena->limit_bytes = limit_bytes;
+    arena->twin_distance = twin_distance;
+}
+
+static bool commit_twin(const struct ll_arena* arena, size_t step_bytes) {
+    char* end = arena->start + arena->twin_distance + arena->committed_bytes;
+    return arena->twin_distance == 0 || ll_memory_commit(end, step_bytes);
+}
+
 static bool commit(struct ll_arena* arena, size_t step_bytes) {
     if (step_bytes > arena->limit_bytes - arena->committed_bytes ||
+        !commit_twin(arena, step_bytes) ||
         !ll_memory_commit(arena->start + arena->committed_bytes, step_bytes)) {
         return false;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "heap/arena.h"
+#include "heap/heap.h"
 #include "os/memory.h"
 
 enum { LIST_BARE = LL_CLASS_COUNT, LIST_COUNT };
@@ -13,6 +14,8 @@ static struct ll_arena header_arena;
 static struct ll_arena word_arena;
 static struct ll_span* idle[LIST_COUNT];
 static uint64_t past_allocations;
+static bool twins_are_wanted;
+static uintptr_t twin_distance;
 
 // Free runs have no block; their one word is never live.
 static uint64_t no_words[2];
@@ -24,9 +27,25 @@ struct ll_span ll_no_span = {
 // the same place of their pages.
 bool ll_headers_start(void) {
     enum { WORDS_SKEW = 2112 };
-    return ll_arena_start(&header_arena, (size_t)4 << 30) &&
-           ll_arena_start(&word_arena, (size_t)256 << 30) &&
-           ll_arena_take(&word_arena, WORDS_SKEW) != NULL;
+    const size_t headers_bytes = (size_t)4 << 30;
+    const size_t words_bytes = (size_t)256 << 30;
+    const size_t both_bytes = headers_bytes + words_bytes;
+    char* start = ll_memory_reserve(NULL, both_bytes * (twins_are_wanted ? 2 : 1));
+    if (start == NULL) {
+        return false;
+    }
+    twin_distance = twins_are_wanted ? both_bytes : 0;
+    ll_arena_start_at(&header_arena, start, headers_bytes, twin_distance);
+    ll_arena_start_at(&word_arena, start + headers_bytes, words_bytes, twin_distance);
+    return ll_arena_take(&word_arena, WORDS_SKEW) != NULL;
+}
+
+void ll_heap_keep_twins(void) {
+    twins_are_wanted = true;
+}
+
+uintptr_t ll_heap_twin_distance(void) {
+    return twin_distance;
 }
 
 static size_t words_bytes(unsigned class) {
@@ -132,6 +151,9 @@ static bool purge_words(struct ll_span* span, unsigned class) {
     memset(span->own_words, 0, first_page - start);
     memset((void*)last_page, 0, end - last_page);
     span->is_purged = ll_memory_purge((void*)first_page, last_page - first_page);
+    if (twin_distance != 0) {
+        ll_memory_purge((void*)(first_page + twin_distance), last_page - first_page);
+    }
     return span->is_purged;
 }
 

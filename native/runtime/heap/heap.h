@@ -15,6 +15,14 @@ typedef uint32_t ll_site;
 // range is to be had; the heap then serves nothing.
 bool ll_heap_start(void);
 
+// To be called before the heap starts: beside the word that describes a block there is
+// to be a second one, its *twin*, at a fixed distance. Whoever asks for twins fills
+// them.
+void ll_heap_keep_twins(void);
+
+// From words to their twins; 0 when there are none.
+uintptr_t ll_heap_twin_distance(void);
+
 // The functions below serve any thread and any signal handler, set no errno, and leave
 // a block's contents alone unless they say otherwise.
 

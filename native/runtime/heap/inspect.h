@@ -69,6 +69,12 @@ LL_INLINE bool ll_block_is_ignored(struct ll_block block) {
     return (ll_word_get(block.span, block.index) & LL_WORD_IGNORED) != 0;
 }
 
+// The twin of a block's word, which belongs to a lens; the heap keeps twins.
+LL_INLINE uint64_t* ll_block_twin(struct ll_block block) {
+    return (uint64_t*)((uintptr_t)&block.span->words[block.index] +
+                       ll_heap_twin_distance());
+}
+
 // Born in a process that this one was forked from.
 bool ll_block_is_inherited(struct ll_block block);
 

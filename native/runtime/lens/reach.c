@@ -15,6 +15,7 @@
 #include "lens/stack_records.h"
 #include "lens/stopped_frames.h"
 #include "lens/tally.h"
+#include "lens/touches.h"
 #include "os/syscall.h"
 #include "record/recording.h"
 
@@ -41,7 +42,8 @@ static void write_totals(const struct sight* sight);
 
 uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world) {
     struct sight sight = {.totals = ll_heap_totals(),
-                          .tally.only_lost_by_stack = !ll_options.reachable};
+                          .tally.only_lost_by_stack = !ll_options.reachable,
+                          .tally.touched.now_ns = look->cpu_ns};
     write_begin(look, world);
     if (ll_reach_is_wanted()) {
         mark_and_classify(&sight, look, world);
@@ -54,6 +56,9 @@ uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world)
     ll_held_write(&sight.held, &sight.frames);
     ll_pages_write();
     ll_injector_write();
+    if (ll_touches_on) {
+        ll_touched_write(&sight.tally.touched);
+    }
     write_totals(&sight);
     struct ll_record_snapshot_end end = {.number = look->number, .groups = groups};
     ll_record(LL_RECORD_snapshot_end, &end, sizeof end, NULL, 0);

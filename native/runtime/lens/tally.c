@@ -4,6 +4,7 @@
 #include "format/records.h"
 #include "lens/loss.h"
 #include "lens/stamps.h"
+#include "lens/touches.h"
 
 enum { USUAL_MAX = 20000 };
 
@@ -67,6 +68,10 @@ void ll_tally_add(struct ll_tally* tally, struct ll_block block, uint32_t kind,
         group->address = group->blocks == 0 ? ll_block_start(block) : group->address;
         group->blocks++;
         group->bytes += ll_block_size(block);
+    }
+    if (LL_UNLIKELY(ll_touches_on)) {
+        uint32_t stack = ll_condense(&tally->condenser, ll_block_site(block));
+        ll_touched_add(&tally->touched, block, kind, stack);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "heap/inspect.h"
 #include "lens/condense.h"
 #include "lens/group.h"
+#include "lens/touched.h"
 
 struct ll_tally {
     struct ll_groups groups;
@@ -13,6 +14,7 @@ struct ll_tally {
     // Blocks that are not lost are counted together, without their stacks, which make
     // up most of a recording.
     bool only_lost_by_stack;
+    struct ll_touched touched; // while lens `accesses` is on
 };
 
 // Counts one block. `leader` is the stack of the lost block that leads to it, or 0.

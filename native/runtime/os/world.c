@@ -6,6 +6,7 @@
 
 #include "os/arrivals.h"
 #include "os/memory.h"
+#include "os/own_thread.h"
 #include "os/syscall.h"
 #include "os/tasks.h"
 
@@ -81,7 +82,7 @@ static long send_stop(int tid) {
 // one for which the user's queue of signals is full is asked again in the next pass.
 static bool ask_task(int tid, void* context) {
     int self = *(int*)context;
-    if (tid == self || is_asked(tid)) {
+    if (tid == self || tid == ll_own_thread_id() || is_asked(tid)) {
         return true;
     }
     if (!make_room(&asked_table, asked_count + 1, asked_count, sizeof(struct asked))) {

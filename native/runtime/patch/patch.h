@@ -45,3 +45,9 @@ bool ll_patch_undo(void);
 // The store whose trampoline wrote a place into a stamp; 0 when no patched module has
 // one.
 uintptr_t ll_patch_store_at(uint32_t place);
+
+// Calls `visit` with each range of the module's code that must not change any more: a
+// patched instruction, and the bytes behind it that its jump is made of.
+void ll_patch_visit_fixed(uintptr_t text_start,
+                          void (*visit)(uintptr_t start, uintptr_t end, void* context),
+                          void* context);

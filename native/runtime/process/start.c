@@ -146,6 +146,9 @@ static void start(void) {
     if (pages) {
         pages = ll_pages_prepare();
     }
+    if (ll_options_have_lens("accesses")) {
+        ll_heap_keep_twins();
+    }
     bool heap = ll_heap_start();
     bool stacks = ll_stack_start((unsigned)ll_options.depth);
     ll_life.pid = (int)ll_syscall(SYS_getpid);

@@ -79,6 +79,7 @@ def _read_recording(path: Path, arguments: Namespace, pid: int | None) -> Loaded
             show=kinds | LEAKS,
             pid=pid,
             stale_after_s=arguments.stale_after,
+            stale=presentation.stale_predicate(arguments),
             progress=progress.update,
         )
 
@@ -116,7 +117,9 @@ def _chosen(report: Report, arguments: Namespace) -> Report:
     baseline = presentation.baseline(arguments)
     if baseline is not None:
         report = compare(report, baseline, arguments.baseline)
-    return select(report, presentation.shown_kinds(arguments), arguments.top)
+    return select(
+        report, presentation.shown_kinds(arguments), arguments.top, arguments.sort
+    )
 
 
 def _suppressions_of_programs(

@@ -23,6 +23,8 @@ REPORT_KEYS = frozenset(
         "format",
         "report_file",
         "show",
+        "sort",
+        "stale",
         "stale_after",
         "suppressions",
         "top",

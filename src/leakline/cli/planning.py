@@ -1,4 +1,4 @@
-"""Plans for lens `loss`: those the program starts with before the run, others after it.
+"""Plans for lenses that change code: some before the run, some after it.
 
 Which programs a program starts and which libraries it loads is known only once it has
 run, so their plans serve the next run.
@@ -12,37 +12,50 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from leakline.patching.plans import Wanted
+
+
+# Lenses that need plans.
+_LENSES = ("loss", "accesses")
+
 
 def is_wanted(arguments: Namespace) -> bool:
     """Whether the lenses of a run need plans."""
-    return "loss" in arguments.lens.split(",")
+    return any(lens in _LENSES for lens in arguments.lens.split(","))
 
 
-def plan_before(program: str) -> dict[str, str]:
+def plan_before(program: str, lenses: str) -> dict[str, str]:
     """Makes missing plans of a program and its libraries; returns runtime options."""
     from leakline.cli.progress import Progress
     from leakline.patching.plans import prepare
 
     with Progress() as progress:
-        prepared = prepare(_patched_modules(program), progress.update)
+        prepared = prepare(_wanted_plans(program, lenses), progress.update)
     return {"plans": str(prepared.folder)}
 
 
-def _patched_modules(program: str) -> list[Path]:
-    """A program and its libraries without those that note their losses themselves."""
+def _wanted_plans(program: str, lenses: str) -> list[Wanted]:
+    """Of a program and its libraries; those that note their losses need no patches."""
     from leakline.cli.inspection.program import notes_losses
-    from leakline.patching.plans import modules_of
+    from leakline.patching.kinds import PlanKind
+    from leakline.patching.plans import Wanted, modules_of
 
-    return [path for path in modules_of(Path(program)) if not notes_losses(str(path))]
+    kinds = [PlanKind(lens) for lens in lenses.split(",") if lens in _LENSES]
+    return [
+        Wanted(kind, module)
+        for module in modules_of(Path(program))
+        for kind in kinds
+        if kind is not PlanKind.LOSS or not notes_losses(str(module))
+    ]
 
 
 def plan_after(recording: str) -> tuple[str, ...]:
     """Makes the plans that a run missed; returns sentences about what was not seen."""
     from leakline.cli.progress import Progress
-    from leakline.patching.missing import modules_without_plan
+    from leakline.patching.missing import missing_plans
     from leakline.patching.plans import prepare
 
-    missing = modules_without_plan(Path(recording))
+    missing = missing_plans(Path(recording))
     if not missing:
         return ()
     with Progress() as progress:
@@ -51,11 +64,11 @@ def plan_after(recording: str) -> tuple[str, ...]:
     sentences = [
         f"No patch plan could be made for {why}." for why in prepared.unplanned
     ]
-    if planned:
+    if planned > 0:
         sentences.append(_about_next_run(planned))
     return tuple(sentences)
 
 
 def _about_next_run(count: int) -> str:
     what = "1 patch plan was" if count == 1 else f"{count} patch plans were"
-    return f"{what} made for the next run: run again to see the losses there."
+    return f"{what} made for the next run: run again to see what happens there."

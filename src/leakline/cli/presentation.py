@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from leakline.dynamic.load import Loaded
+    from leakline.dynamic.staleness import Predicate
     from leakline.model.finding import Kind
     from leakline.model.report import Report
     from leakline.reports.privacy import Privacy
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 SUPPRESSION_FORMATS = ("valgrind", "lsan")
 SHOWN_BY_DEFAULT = "lost,indirect,stale,never-used"
+SORTS = ("bytes", "objects", "drag")
 LEAKS_EXIT_CODE = 23
 
 
@@ -91,6 +93,19 @@ def add_selection_arguments(parser: ArgumentParser) -> None:
         help="CPU time after which blocks that nobody used count as stale (1)",
     )
     parser.add_argument(
+        "--stale",
+        metavar="PREDICATE",
+        help="which blocks count as stale, for lens accesses: never (accessed), idle>T "
+        "or idle>N*active, in CPU time (default: as --stale-after says)",
+    )
+    parser.add_argument(
+        "--sort",
+        choices=SORTS,
+        help="what comes first among findings of a kind: the most bytes, objects, or "
+        "drag, which is bytes times the time they were not used (default: drag for "
+        "stale blocks, else bytes)",
+    )
+    parser.add_argument(
         "--top", metavar="N", type=count, help="show the N largest findings only"
     )
     parser.add_argument(
@@ -139,6 +154,8 @@ def check(arguments: Namespace) -> None:
     check_privacy(arguments)
     if arguments.show != SHOWN_BY_DEFAULT:
         shown_kinds(arguments)
+    if arguments.stale:
+        stale_predicate(arguments)
     if arguments.report_file:
         refuse_unwritable(arguments.report_file)
     read_named_files(arguments)
@@ -192,6 +209,13 @@ def shown_kinds(arguments: Namespace) -> frozenset[Kind]:
     from leakline.triage.selection import parse_kinds
 
     return parse_kinds(arguments.show)
+
+
+def stale_predicate(arguments: Namespace) -> Predicate | None:
+    """What --stale asks of a block; None when nothing is asked."""
+    from leakline.dynamic.staleness import parse_predicate
+
+    return parse_predicate(arguments.stale) if arguments.stale else None
 
 
 def suppressions_from_files(arguments: Namespace) -> tuple[Suppression, ...]:

@@ -84,7 +84,7 @@ def _start(
     try:
         options = watching.runtime_options(arguments, place.path)
         if planning.is_wanted(arguments):
-            options |= planning.plan_before(path)
+            options |= planning.plan_before(path, arguments.lens)
         if (
             arguments.recording is None
             and arguments.show == presentation.SHOWN_BY_DEFAULT

@@ -58,7 +58,7 @@ def check(arguments: Namespace, program: str | None = None) -> None:
 def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
     """The options as the runtime reads them; only what the user chose is named."""
     lenses = dict.fromkeys(arguments.lens.split(","))
-    if "pages" not in lenses or "loss" in lenses:
+    if "pages" not in lenses or "loss" in lenses or "accesses" in lenses:
         lenses = {"reach": None, **lenses}
     options = {"recording": recording, "lens": ",".join(lenses)}
     if arguments.depth is not None:

@@ -9,6 +9,7 @@ from leakline.dynamic.merge import GroupKey, Groups, HeapGroup
 from leakline.dynamic.sites import birth_at_site, loss_at_site
 from leakline.dynamic.slots import slot_in_freed, slot_of_store
 from leakline.dynamic.stacks import StackBuilder
+from leakline.dynamic.touches import with_touches
 from leakline.model.finding import (
     Cause,
     Confidence,
@@ -71,7 +72,11 @@ def _finding(name: str, key: GroupKey, group: HeapGroup, hints: Hints) -> Findin
         processes=tuple(sorted(group.pids)),
         notes=(*group.notes, *_loss_notes(loss)),
     )
-    return finding if group.idle is None else with_idleness(finding, group.idle)
+    if group.idle is not None:
+        finding = with_idleness(finding, group.idle)
+    if group.touches is not None:
+        finding = with_touches(finding, group.touches, builder)
+    return finding
 
 
 _CAUSES = {

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from leakline.dynamic.accesses import add_touched
 from leakline.dynamic.dead_slots import DeadSlots, move_dead
 from leakline.dynamic.findings import hidden_totals, make_findings
 from leakline.dynamic.merge import Groups, add_snapshot, used_stacks
@@ -24,6 +25,7 @@ from leakline.dynamic.same_lines import SameLines, merge_same_lines
 from leakline.dynamic.sites import site_frames
 from leakline.dynamic.stack_table import ProcessStacks, StackTable
 from leakline.dynamic.stacks import StackBuilder
+from leakline.dynamic.staleness import Predicate, Test
 from leakline.model.finding import Finding, Kind
 from leakline.model.report import Report
 from leakline.model.stack import Frame
@@ -47,12 +49,13 @@ class _Found(NamedTuple):
     notes: list[str]
 
 
-def load(
+def load(  # noqa: PLR0913 - all but the path have usual values
     path: Path,
     *,
     show: frozenset[Kind] = LEAKS,
     pid: int | None = None,
     stale_after_s: float = STALE_AFTER_S,
+    stale: Predicate | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Reads a recording and reports what was found.
@@ -62,27 +65,35 @@ def load(
         show: Kinds that become findings; others are only counted, in `Report.hidden`.
         pid: Report this process only.
         stale_after_s: Blocks idle for that long count as stale.
+        stale: Another test for that, which only lens `accesses` knows.
         progress: Called now and then with a stage, work done and work in all.
 
     Raises:
         RecordingError: The file is no recording that can be read.
     """
     return load_with_suppressions(
-        path, show=show, pid=pid, stale_after_s=stale_after_s, progress=progress
+        path,
+        show=show,
+        pid=pid,
+        stale_after_s=stale_after_s,
+        stale=stale,
+        progress=progress,
     ).report
 
 
-def load_with_suppressions(
+def load_with_suppressions(  # noqa: PLR0913 - as `load`
     path: Path,
     *,
     show: frozenset[Kind] = LEAKS,
     pid: int | None = None,
     stale_after_s: float = STALE_AFTER_S,
+    stale: Predicate | None = None,
     progress: Progress | None = None,
 ) -> Loaded:
     """Like `load`; also gives the suppressions that the programs carry."""
     with _no_collector():
-        return _load(path, show, pid, stale_after_s, progress)
+        heap = _Heap(stale_after_s, stale or Predicate(Test.IDLE, stale_after_s * 1000))
+        return _load(path, show, pid, heap, progress)
 
 
 @contextmanager
@@ -101,10 +112,9 @@ def _load(
     path: Path,
     show: frozenset[Kind],
     pid: int | None,
-    stale_after_s: float,
+    heap: "_Heap",
     progress: Progress | None,
 ) -> Loaded:
-    heap = _Heap(stale_after_s)
     with open_recording(path) as recording:
         everyone = read_processes(
             recording,
@@ -134,6 +144,7 @@ class _Heap:
     """The heaps of all processes, added up."""
 
     stale_after_s: float
+    stale: Predicate
     groups: Groups = field(default_factory=dict)
     table: StackTable = field(default_factory=StackTable)
     judge: DeadSlots = field(default_factory=DeadSlots)
@@ -145,6 +156,7 @@ class _Heap:
             add_snapshot(self.groups, log, snapshot, stacks)
             move_dead(self.groups, log, snapshot, stacks, self.judge)
             add_idle(self.groups, log, snapshot, stacks, self.stale_after_s)
+            add_touched(self.groups, log, snapshot, stacks, self.stale)
 
 
 def _find(
@@ -152,7 +164,9 @@ def _find(
 ) -> _Found:
     groups, table = heap.groups, heap.table
     shown = [key for key in groups if key.kind in show]
-    frames, notes = name_addresses(table, used_stacks(shown), recorded_ns, progress)
+    frames, notes = name_addresses(
+        table, used_stacks(groups, shown), recorded_ns, progress
+    )
     if progress is not None:
         progress("sorting findings", 0, 1)
     merged = merge_same_lines(groups, shown, SameLines(table, frames))

@@ -49,7 +49,7 @@ class Looks:
         log.latest.groups.clear()
         more = dict(_growth(self._before, now))
         self._before = now
-        frames, _ = name_addresses(self._table, used_stacks(more), 0, None)
+        frames, _ = name_addresses(self._table, used_stacks(more, more), 0, None)
         return make_findings(more, StackBuilder(self._table, frames))
 
     def _read_on(self) -> ProcessLog | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from leakline.dynamic.idleness import Idleness
 from leakline.dynamic.process_log import ProcessLog, Snapshot
 from leakline.dynamic.stack_table import ProcessStacks
+from leakline.dynamic.touches import Touches
 from leakline.model.finding import Kind
 from leakline.recording._format import Cause as LossCause
 from leakline.recording._format import Group, GroupRecord
@@ -42,6 +43,7 @@ class HeapGroup:
     pids: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     idle: Idleness | None = None
+    touches: Touches | None = None
 
     def add(self, other: "HeapGroup") -> None:
         """Counts another group in."""
@@ -54,6 +56,9 @@ class HeapGroup:
         if other.idle is not None:
             self.idle = self.idle or Idleness()
             self.idle.add(other.idle)
+        if other.touches is not None:
+            self.touches = self.touches or Touches()
+            self.touches.add(other.touches)
 
 
 Groups = dict[GroupKey, HeapGroup]
@@ -94,8 +99,12 @@ def group_at(groups: Groups, key: GroupKey) -> HeapGroup:
     return group
 
 
-def used_stacks(keys: Iterable[GroupKey]) -> set[int]:
+def used_stacks(groups: Groups, keys: Iterable[GroupKey]) -> set[int]:
     """Numbers of all stacks that some groups mention."""
-    return {
-        number for key in keys for number in (key.stack, key.leader, key.loss) if number
-    }
+    used: set[int] = set()
+    for key in keys:
+        used.update((key.stack, key.leader, key.loss))
+        touches = groups[key].touches
+        if touches is not None:
+            used.add(touches.main_access)
+    return used - {0}

@@ -24,11 +24,13 @@ from leakline.recording._format import (
     ProcessEndRecord,
     ProcessStartRecord,
     Record,
+    SamplingRecord,
     SnapshotBeginRecord,
     SnapshotEndRecord,
     SpawnRecord,
     StackHeldRecord,
     SuppressionsRecord,
+    TouchedRecord,
     TrackingRecord,
     Trigger,
 )
@@ -47,6 +49,8 @@ class Snapshot:
     held: list[StackHeldRecord] = field(default_factory=list)
     idle: list[IdleRecord] = field(default_factory=list)
     tracking: TrackingRecord | None = None
+    touched: list[TouchedRecord] = field(default_factory=list)
+    sampling: SamplingRecord | None = None
     totals: HeapTotalsRecord | None = None
     complete: bool = False
 
@@ -150,6 +154,7 @@ def _finish_process(log: ProcessLog, finished: Callable[[ProcessLog], None]) -> 
         snapshot.groups.clear()
         snapshot.held.clear()
         snapshot.idle.clear()
+        snapshot.touched.clear()
 
 
 def _take(log: ProcessLog, writer: Writer, record: Record) -> None:
@@ -199,6 +204,10 @@ def _take_snapshot(log: ProcessLog, writer: Writer, record: Record) -> None:
             snapshot.idle.append(record)
         case TrackingRecord():
             snapshot.tracking = record
+        case TouchedRecord():
+            snapshot.touched.append(record)
+        case SamplingRecord():
+            snapshot.sampling = record
         case HeapTotalsRecord():
             snapshot.totals = record
         case SnapshotEndRecord():

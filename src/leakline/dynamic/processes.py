@@ -101,6 +101,8 @@ def _state(lens: str, asked: Collection[str], looks: list[Snapshot]) -> LensStat
     if lens not in asked:
         return LensState.OFF
     works = bool(looks) and lens in ("reach", "loss")
+    if lens == "accesses":
+        works = any(look.sampling is not None for look in looks)
     if lens == "pages":
         works = any(
             look.tracking is not None and look.tracking.state == Tracking.ACTIVE

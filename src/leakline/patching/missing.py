@@ -1,7 +1,9 @@
-"""Which modules a run met without a plan, from its recording."""
+"""Which plans a run missed, from its recording."""
 
 from pathlib import Path
 
+from leakline.patching.kinds import PlanKind
+from leakline.patching.plans import Wanted
 from leakline.recording._format import NotSeen, NotSeenRecord
 from leakline.recording.reader import open_recording
 
@@ -9,17 +11,26 @@ from leakline.recording.reader import open_recording
 MISSING = 1
 
 
-def modules_without_plan(recording: Path) -> list[Path]:
-    """Return the files of the modules, each once, in the order they were met.
+_KINDS = {NotSeen.LOSSES: PlanKind.LOSS, NotSeen.ACCESSES: PlanKind.ACCESSES}
+
+
+def missing_plans(recording: Path) -> list[Wanted]:
+    """Return the plans, each once, in the order they were missed.
 
     Raises:
         RecordingError: The file is no recording that can be read.
     """
     with open_recording(recording) as opened:
-        texts = [
-            record.text.decode(errors="surrogateescape")
+        missed = [
+            (_KINDS[NotSeen(record.reason)], _module(record))
             for _, record in opened.records()
             if isinstance(record, NotSeenRecord)
-            and (record.reason, record.detail) == (NotSeen.LOSSES, MISSING)
+            and record.reason in _KINDS
+            and record.detail == MISSING
         ]
-    return [Path(text.partition(": ")[2]) for text in dict.fromkeys(texts)]
+    return [Wanted(kind, module) for kind, module in dict.fromkeys(missed)]
+
+
+def _module(record: NotSeenRecord) -> Path:
+    text = record.text.decode(errors="surrogateescape")
+    return Path(text.partition(": ")[2])

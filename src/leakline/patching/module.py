@@ -38,7 +38,7 @@ def make_plan(path: Path, *, births: bool = False) -> Plan:
         if not elf.build_id:
             raise PlanError("it has no build-id")
         table = elf.section(".eh_frame")
-        functions = list(read_functions(table, _address(elf, ".eh_frame")))
+        functions = list(read_functions(table, section_address(elf, ".eh_frame")))
         base, code = _read_code(elf)
     except ElfError as error:
         raise PlanError(str(error)) from None
@@ -73,7 +73,7 @@ def _read_code(elf: ElfFile) -> tuple[int, bytes]:
     return segment.address - lead, content.ljust(pages * PAGE, b"\0")
 
 
-def _address(elf: ElfFile, name: str) -> int:
+def section_address(elf: ElfFile, name: str) -> int:
     """Return the link-time address of a section."""
     section = elf.sections.get(name)
     if section is None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from leakline.errors import ProgramError
-from leakline.patching.module import PlanError, make_plan
-from leakline.patching.plan_file import SUFFIXES, is_sound, serialise
+from leakline.patching.kinds import PlanKind
+from leakline.patching.module import PlanError
 from leakline.symbols.elf import ElfError, read_elf
 
 Progress = Callable[[str, int, int], None]
@@ -27,36 +27,32 @@ class Prepared(NamedTuple):
     unplanned: tuple[str, ...]
 
 
-def prepare(
-    modules: Sequence[Path],
-    progress: Progress | None = None,
-    *,
-    births: bool = False,
-) -> Prepared:
-    """Make the plans of modules that have none, or none that can be used.
+class Wanted(NamedTuple):
+    """A plan that a run needs."""
 
-    Args:
-        modules: Programs and libraries.
-        progress: Called with what is done, how many are done, and how many there are.
-        births: The plans shall note where references are created, too.
+    kind: PlanKind
+    module: Path
+
+
+def prepare(plans: Sequence[Wanted], progress: Progress | None = None) -> Prepared:
+    """Make the plans of modules that have none, or none that can be used.
 
     Raises:
         ProgramError: There is no folder for plans that only the user can write to.
     """
     folder = plan_folder()
-    missing = [path for path in modules if not _has_plan(folder, path, births)]
+    missing = [plan for plan in plans if not _has_plan(folder, plan)]
     if not missing:
         return Prepared(folder, ())
     unplanned = []
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
-        jobs = [(folder, path, births) for path in missing]
-        results = pool.map(_make, *zip(*jobs, strict=True))
-        for done, (path, problem) in enumerate(zip(missing, results, strict=True), 1):
+        results = pool.map(_make, [folder] * len(missing), missing)
+        for done, (plan, problem) in enumerate(zip(missing, results, strict=True), 1):
             if problem:
-                unplanned.append(f"{path}: {problem}")
+                unplanned.append(f"{plan.module}: {problem}")
             if progress is not None:
                 progress("planning patches", done, len(missing))
-    return Prepared(folder, tuple(unplanned))
+    return Prepared(folder, tuple(dict.fromkeys(unplanned)))
 
 
 def plan_folder() -> Path:
@@ -109,15 +105,11 @@ def modules_of(program: Path) -> list[Path]:
     return list(dict.fromkeys(modules))
 
 
-def _has_plan(folder: Path, module: Path, births: bool) -> bool:
+def _has_plan(folder: Path, plan: Wanted) -> bool:
     try:
-        build_id = read_elf(module).build_id
-        path = folder / f"{build_id.hex()}{SUFFIXES[births]}"
-        return (
-            bool(build_id)
-            and _is_ours(path)
-            and is_sound(path, build_id, births=births)
-        )
+        build_id = read_elf(plan.module).build_id
+        path = folder / f"{build_id.hex()}{plan.kind.suffix}"
+        return bool(build_id) and _is_ours(path) and plan.kind.is_sound(path, build_id)
     except (ElfError, OSError):
         return False
 
@@ -128,15 +120,14 @@ def _is_ours(plan: Path) -> bool:
     return own and not state.st_mode & 0o022
 
 
-def _make(folder: Path, module: Path, births: bool) -> str:
+def _make(folder: Path, plan: Wanted) -> str:
     """Make one plan; return why not, or nothing."""
     try:
-        plan = make_plan(module, births=births)
+        build_id, content = plan.kind.make(plan.module)
     except PlanError as error:
         return str(error)
-    content = serialise(plan)
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="new-")
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
-    Path(temporary).rename(folder / f"{plan.build_id.hex()}{SUFFIXES[births]}")
+    Path(temporary).rename(folder / f"{build_id.hex()}{plan.kind.suffix}")
     return ""

@@ -33,6 +33,7 @@ class NotSeen(IntEnum):
     SANDBOX = 9
     LOSSES = 10
     STALENESS = 11
+    ACCESSES = 12
 
 
 class Module(IntEnum):
@@ -350,6 +351,33 @@ class SkippedFreeRecord(NamedTuple):
     cpu_ms: int
 
 
+class TouchedRecord(NamedTuple):
+    """Record `touched`."""
+
+    kind: int
+    stack: int
+    last_access: int
+    windows: int
+    idle_ms: int
+    idle_most_ms: int
+    active_ms: int
+    blocks: int
+    bytes: int
+    drag_byte_ms: int
+
+
+class SamplingRecord(NamedTuple):
+    """Record `sampling`."""
+
+    bursts: int
+    touches: int
+    windows: int
+    window_ns: int
+    spent_ns: int
+    places: int
+    reserved: int
+
+
 FILE_HEADER = Struct("<QII")
 CHUNK_HEADER = Struct("<IIIIQII")
 RECORD_HEADER = Struct("<II")
@@ -376,6 +404,8 @@ Record = (
     | RawBlockRecord
     | RawPageRecord
     | SkippedFreeRecord
+    | TouchedRecord
+    | SamplingRecord
 )
 
 
@@ -493,6 +523,16 @@ LAYOUTS: dict[int, Layout] = {
         Struct("<IIQQQ"),
         has_text=False,
     ),
+    22: Layout(
+        TouchedRecord,
+        Struct("<IIIIQQQQQQ"),
+        has_text=False,
+    ),
+    23: Layout(
+        SamplingRecord,
+        Struct("<QQQQQII"),
+        has_text=False,
+    ),
 }
 
 
@@ -594,5 +634,30 @@ OPTIONS: dict[str, RuntimeOption] = {
         int,
         1073741824,
         "size of the largest blocks they concern",
+    ),
+    "burst": RuntimeOption(
+        int,
+        10,
+        "touches of a site that are noted each time it is armed",
+    ),
+    "decrease": RuntimeOption(
+        int,
+        10,
+        "how much rarer a site is armed after each burst",
+    ),
+    "sampling_ppm": RuntimeOption(
+        int,
+        1000,
+        "millionths of all touches noted at the least",
+    ),
+    "budget_ppm": RuntimeOption(
+        int,
+        20000,
+        "millionths of the CPU time for lens accesses",
+    ),
+    "arm_stress": RuntimeOption(
+        bool,
+        False,
+        "arm and disarm code continuously, to test Leakline",
     ),
 }

@@ -39,9 +39,15 @@ def parse_kinds(text: str) -> frozenset[Kind]:
     return frozenset(kinds)
 
 
-def select(report: Report, kinds: frozenset[Kind], top: int | None) -> Report:
-    """Ranks the findings and hides those of other kinds and those behind the top."""
-    ranked = sorted(report.findings, key=_rank)
+def select(
+    report: Report, kinds: frozenset[Kind], top: int | None, sort: str | None = None
+) -> Report:
+    """Ranks the findings and hides those of other kinds and those behind the top.
+
+    `sort` is what comes first among findings of one kind: bytes, objects or drag; None
+    is drag for what is merely unused, and bytes for leaks.
+    """
+    ranked = sorted(report.findings, key=lambda finding: _rank(finding, sort))
     # What only the checker finds is always wanted: --show names kinds of blocks.
     wanted_kinds = kinds | (frozenset(Kind) - frozenset(SHOWABLE.values()))
     wanted = [finding for finding in ranked if finding.kind in wanted_kinds]
@@ -59,10 +65,12 @@ def has_leaks(report: Report) -> bool:
     return any(finding.kind not in HELD for finding in report.findings + report.hidden)
 
 
-def _rank(finding: Finding) -> tuple[float | str, ...]:
-    """Sorts by kind, then drag or the most memory; the rest makes the order total."""
+def _rank(finding: Finding, sort: str | None) -> tuple[float | str, ...]:
+    """Sorts by kind, then what is asked for; the rest makes the order total."""
     total_bytes = finding.bytes + finding.indirect_bytes
     total_blocks = finding.blocks + finding.indirect_blocks
     totals = -total_bytes, -total_blocks, -finding.bytes, -finding.blocks
-    drag = finding.drag_byte_s or 0
-    return (_KIND_ORDER[finding.kind], -drag, *totals, finding.id)
+    if sort is None and finding.kind in HELD:
+        sort = "drag"
+    asked = {"objects": -total_blocks, "drag": -(finding.drag_byte_s or 0)}
+    return (_KIND_ORDER[finding.kind], asked.get(sort or "", 0), *totals, finding.id)

@@ -1,0 +1,191 @@
+#include "arm/module.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "arm/clock.h"
+#include "arm/stubs.h"
+#include "arm/text.h"
+#include "arm/turn.h"
+#include "os/memory.h"
+#include "os/syscall.h"
+
+enum { MODULES_MAX = 512, JUMP_LENGTH = 5 };
+
+static struct ll_arm_module* modules;
+static uint32_t module_count;
+
+static bool is_module(const struct ll_arm_module* module,
+                      const struct ll_patch_target* target) {
+    const struct ll_arm_header* header = module->plan.header;
+    return header != NULL && module->bias == target->bias &&
+           header->build_id_length == target->build_id_length &&
+           memcmp(header->build_id, target->build_id, target->build_id_length) == 0;
+}
+
+static struct ll_arm_module* known_module(const struct ll_patch_target* target) {
+    for (uint32_t i = 0; i < module_count; i++) {
+        if (is_module(&modules[i], target)) {
+            return &modules[i];
+        }
+    }
+    return NULL;
+}
+
+// Entries are not used twice: places refer to them for good.
+static struct ll_arm_module* new_module(void) {
+    if (modules == NULL) {
+        modules = ll_memory_map(MODULES_MAX * sizeof *modules);
+    }
+    if (modules == NULL || module_count == MODULES_MAX) {
+        return NULL;
+    }
+    return &modules[module_count];
+}
+
+// One byte per byte of code: 1 where lens `loss` relies on it.
+struct fixed {
+    uint8_t* bytes;
+    uintptr_t start;
+    size_t size;
+};
+
+static void fix(uintptr_t start, uintptr_t end, void* context) {
+    struct fixed* fixed = context;
+    for (; start < end; start++) {
+        if (start - fixed->start < fixed->size) {
+            fixed->bytes[start - fixed->start] = 1;
+        }
+    }
+}
+
+static bool is_fixed(const struct fixed* fixed, uintptr_t address) {
+    return memchr(fixed->bytes + (address - fixed->start), 1, JUMP_LENGTH) != NULL;
+}
+
+// The site is as the plan knows it, and no other patch reads its bytes.
+static bool fits(const struct ll_arm_module* module, const struct ll_arm_site* site,
+                 const struct ll_patch_target* target, const struct fixed* fixed) {
+    uintptr_t word = module->bias + site->word_at;
+    uintptr_t address = module->bias + site->address;
+    return word >= target->text_start && address + JUMP_LENGTH <= target->text_end &&
+           memcmp((const void*)address,
+                  site->original + (site->address - site->word_at),
+                  site->armed_length) == 0 &&
+           !is_fixed(fixed, address) && ll_stubs_are_mapped(module, site);
+}
+
+// First all sites are judged by the untouched code, then armed.
+static uint32_t judge_sites(struct ll_arm_module* module,
+                            const struct ll_patch_target* target) {
+    uint32_t armable = 0;
+    size_t size = target->text_end - target->text_start;
+    struct fixed fixed = {ll_memory_map(size), target->text_start, size};
+    if (fixed.bytes == NULL) {
+        return 0;
+    }
+    ll_patch_visit_fixed(target->text_start, fix, &fixed);
+    for (uint32_t i = 0; i < module->plan.header->site_count; i++) {
+        if (fits(module, &module->plan.sites[i], target, &fixed)) {
+            armable++;
+        } else {
+            module->records[i].state = LL_ARM_UNKNOWN;
+        }
+    }
+    ll_memory_unmap(fixed.bytes, size);
+    return armable;
+}
+
+static void arm_all(struct ll_arm_module* module) {
+    for (uint32_t i = 0; i < module->plan.header->site_count; i++) {
+        if (module->records[i].state != LL_ARM_UNKNOWN) {
+            ll_text_arm(module, &module->plan.sites[i]);
+        }
+    }
+}
+
+// Both the code and the memory behind it stay executable and writable.
+static int open_text(const struct ll_patch_target* target) {
+    return (int)-ll_syscall(SYS_mprotect, target->text_start,
+                            target->text_end - target->text_start,
+                            PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+static void prepare(struct ll_arm_module* module, const struct ll_patch_target* target,
+                    uintptr_t twin_distance) {
+    module->range = &ll_range;
+    module->tick = &ll_touch_tick;
+    module->turn = ll_arm_turn;
+    module->twin_distance = twin_distance;
+    module->bias = target->bias;
+    module->records =
+        ll_memory_map((module->plan.header->site_count + 1) * sizeof *module->records);
+}
+
+struct ll_arm_result ll_arm_module(const char* folder,
+                                   const struct ll_patch_target* target,
+                                   uintptr_t twin_distance) {
+    struct ll_arm_result result = {.verdict = LL_PLAN_MISSING};
+    struct ll_arm_module* module = known_module(target);
+    if (module != NULL) {
+        module->is_loaded = true;
+        return (struct ll_arm_result){.verdict = LL_PLAN_OK, .is_known = true};
+    }
+    module = new_module();
+    if (module == NULL) {
+        return result;
+    }
+    result.verdict = ll_arm_plan_open(folder, target->build_id, target->build_id_length,
+                                      &module->plan);
+    if (result.verdict != LL_PLAN_OK) {
+        module->plan.header = NULL;
+        return result;
+    }
+    module_count++;
+    result.sites = module->plan.header->sites_seen;
+    prepare(module, target, twin_distance);
+    result.refused = open_text(target);
+    if (result.refused != 0 || module->records == NULL || !ll_stubs_map(module)) {
+        // What was mapped stays: this happens once, and nothing jumps there.
+        ll_plan_file_close(&module->plan.file);
+        module->plan.header = NULL;
+        return result;
+    }
+    // The program must find the descriptors it expects.
+    ll_plan_file_close_descriptor(&module->plan.file);
+    result.armable = judge_sites(module, target);
+    if (result.armable > 0) {
+        arm_all(module);
+    }
+    module->is_loaded = true;
+    return result;
+}
+
+static void forget(struct ll_arm_module* module) {
+    ll_stubs_unmap(module);
+    ll_plan_file_close(&module->plan.file);
+    module->plan.header = NULL;
+}
+
+void ll_arm_begin_census(void) {
+    for (uint32_t i = 0; i < module_count; i++) {
+        modules[i].is_loaded = false;
+    }
+}
+
+void ll_arm_end_census(void) {
+    for (uint32_t i = 0; i < module_count; i++) {
+        if (modules[i].plan.header != NULL && !modules[i].is_loaded) {
+            forget(&modules[i]);
+        }
+    }
+}
+
+void ll_arm_visit_modules(void (*visit)(struct ll_arm_module* module, void* context),
+                          void* context) {
+    for (uint32_t i = 0; i < module_count; i++) {
+        if (modules[i].plan.header != NULL) {
+            visit(&modules[i], context);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+// Arms the modules of the process by their plans. Callers see to it that no two threads
+// are here at once.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arm/record.h"
+#include "patch/patch.h"
+
+struct ll_arm_result {
+    enum ll_plan_verdict verdict;
+    uint32_t sites;   // in the module
+    uint32_t armable; // of them
+    int refused;      // errno when the system forbade to change the text, else 0
+    bool is_known;    // it was armed before
+};
+
+// Maps the stubs of a module and arms all its sites.
+struct ll_arm_result ll_arm_module(const char* folder,
+                                   const struct ll_patch_target* target,
+                                   uintptr_t twin_distance);
+
+// As ll_patch_begin_census: modules not seen in between are forgotten.
+void ll_arm_begin_census(void);
+void ll_arm_end_census(void);
+
+// Calls `visit` with every module that is loaded.
+void ll_arm_visit_modules(void (*visit)(struct ll_arm_module* module, void* context),
+                          void* context);

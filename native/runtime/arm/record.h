@@ -1,0 +1,72 @@
+// Sites at run time. A *site* is a load or store that may touch the heap. While it is
+// *armed* it jumps to its stub, which notes the touch; it disarms itself after a
+// *burst* of touches and waits in the queue of the scheduler, which arms it again.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arm/plan.h"
+#include "heap/span.h"
+
+enum ll_arm_state {
+    LL_ARM_FRESH,   // armed, and no touch of the burst was seen yet
+    LL_ARM_BURST,   // armed, within a burst
+    LL_ARM_ENDING,  // being disarmed by the thread that noted the last touch
+    LL_ARM_IDLE,    // not armed; in the queue or with the scheduler
+    LL_ARM_WINDOW,  // armed for a window
+    LL_ARM_UNKNOWN, // never armed: it does not fit the loaded code
+};
+
+// Stubs know the first two fields by offset.
+struct ll_arm_record {
+    int32_t left; // touches left of the burst; below 1 the next one takes the slow path
+    uint32_t place; // number of the place, from 1; 0 before the first touch
+    uint8_t state;  // ll_arm_state
+    uint8_t level;  // bursts so far, up to the scheduler's limit
+    uint16_t burst; // touches of the current burst; 0 is the option's value
+    uint32_t site;  // number in the module
+    // Time stamp counter at the first touch of a burst; then the length of the burst;
+    // then when it is due again.
+    uint64_t time;
+    struct ll_arm_record* next; // in the queue
+};
+_Static_assert(sizeof(struct ll_arm_record) == 32, "stubs multiply by it");
+
+// One armed module. Stubs know the fields up to `twin_distance` by offset.
+struct ll_arm_module {
+    struct ll_arm_record* records;
+    const struct ll_range* range;
+    const uint64_t* tick;                                      // of the touch clock
+    void (*turn)(struct ll_arm_module* module, uint32_t site); // the slow path
+    uintptr_t twin_distance; // from a block's word to its touch word
+    struct ll_arm_plan plan; // header NULL: the module is gone
+    uintptr_t bias;
+    uint8_t* unmapped; // one byte per mapping of the plan: 1 where it found no room
+    uint32_t armed_at_start;
+    bool is_loaded; // as far as the census knows
+};
+
+// A site that was touched at least once, by number from 1.
+struct ll_arm_place {
+    struct ll_arm_module* module;
+    struct ll_arm_record* record;
+    uintptr_t address; // of the instruction
+};
+
+enum { LL_ARM_PLACES_MAX = 1 << 20 };
+
+struct ll_arm {
+    struct ll_arm_place* places;
+    uint32_t burst;              // touches of a burst, unless a record says otherwise
+    uint32_t place_count;        // numbers given out, beyond the maximum too
+    struct ll_arm_record* queue; // sites that ended a burst, the last first
+    void (*run)(void);           // of the scheduler's thread
+    bool window_is_open;         // bursts do not end
+    bool is_orphaned;            // a forked child has no such thread yet
+};
+extern struct ll_arm ll_arm;
+
+static inline const struct ll_arm_site*
+ll_arm_site_of(const struct ll_arm_module* module, const struct ll_arm_record* record) {
+    return &module->plan.sites[record->site];
+}

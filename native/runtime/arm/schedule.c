@@ -1,0 +1,283 @@
+#include "arm/schedule.h"
+
+#include <stddef.h>
+#include <time.h>
+
+#include "arm/clock.h"
+#include "arm/due.h"
+#include "arm/stress.h"
+#include "arm/text.h"
+#include "arm/window.h"
+#include "base/options.h"
+#include "os/memory.h"
+#include "os/own_thread.h"
+#include "os/syscall.h"
+
+enum {
+    PASS_NS = 10000000, // CPU time between passes
+    // No site sleeps longer, whatever its rate: what it alone touches would look stale.
+    SLEEP_MAX_NS = 1000000000,
+    FIRST_WINDOW_NS = 200000000,
+    WINDOW_EVERY_NS = 250000000, // at the most often
+    WINDOWS_SHARE = 2,           // of the budget: one part in so many
+    COST_FIRST_NS = 1500,        // of one burst, until it is measured
+    PPM = 1000000,
+    HOT_TOUCH_NS = 50, // sites touched more often than this get longer bursts
+    HOT_FACTOR = 10,
+};
+
+struct ll_lock ll_arm_lock;
+
+static struct {
+    struct ll_due due;
+    uint64_t started_ns; // CLOCK_MONOTONIC and the time stamp counter at the start
+    uint64_t started_stamp;
+    uint64_t stamps_per_us;
+    uint64_t passed_cpu_ns;
+    int64_t credit_ns; // CPU time that may still be spent
+    uint64_t cost_ns;  // of one burst
+    uint64_t random;
+    uint64_t window_due_ns; // CPU time
+    uint64_t spent_ns;
+    bool stopping;
+    struct ll_schedule_counts counts;
+} schedule;
+
+// The options, as far as they make sense.
+static struct {
+    uint32_t burst;
+    uint64_t decrease;
+    uint64_t thinnest; // executions per sampled one at the least frequent
+    uint64_t budget_ppm;
+} settings;
+
+static uint64_t clock_ns(clockid_t clock) {
+    struct timespec now = {0};
+    ll_syscall(SYS_clock_gettime, clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t time_stamp(void) {
+    return __builtin_ia32_rdtsc();
+}
+
+static uint64_t within(uint64_t least, uint64_t value, uint64_t most) {
+    return value < least ? least : value > most ? most : value;
+}
+
+static void read_settings(void) {
+    settings.burst = (uint32_t)within(1, ll_options.burst, UINT16_MAX / HOT_FACTOR);
+    settings.decrease = within(2, ll_options.decrease, PPM);
+    settings.thinnest = PPM / within(1, ll_options.sampling_ppm, PPM);
+    settings.budget_ppm = within(1, ll_options.budget_ppm, PPM);
+    ll_arm.burst = settings.burst;
+}
+
+bool ll_schedule_start(void) {
+    schedule.started_ns = clock_ns(CLOCK_MONOTONIC);
+    schedule.started_stamp = time_stamp();
+    schedule.stamps_per_us = 2000;
+    schedule.cost_ns = COST_FIRST_NS;
+    schedule.window_due_ns = FIRST_WINDOW_NS;
+    read_settings();
+    schedule.random = schedule.started_stamp | 1;
+    ll_arm.run = ll_schedule_run;
+    ll_arm.places = ll_memory_map(LL_ARM_PLACES_MAX * sizeof *ll_arm.places);
+    return ll_arm.places != NULL && ll_due_start(&schedule.due, LL_ARM_PLACES_MAX);
+}
+
+static uint64_t next_random(void) {
+    uint64_t x = schedule.random;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return schedule.random = x;
+}
+
+static void measure_stamps(void) {
+    uint64_t passed_us = (clock_ns(CLOCK_MONOTONIC) - schedule.started_ns) / 1000;
+    if (passed_us > 1000) {
+        schedule.stamps_per_us = (time_stamp() - schedule.started_stamp) / passed_us;
+    }
+}
+
+// Executions per sampled one, after so many bursts: 1, 10, 100 ... as the options say.
+static uint64_t thinning(unsigned level) {
+    uint64_t result = 1;
+    for (unsigned i = 0; i < level && result < settings.thinnest; i++) {
+        result *= settings.decrease;
+    }
+    return result < settings.thinnest ? result : settings.thinnest;
+}
+
+static uint32_t burst_of(const struct ll_arm_record* record) {
+    return record->burst != 0 ? record->burst : settings.burst;
+}
+
+// When a site that ended a burst is due again; `time` is the length of the burst. Half
+// of it to one and a half times, at random, so that sites do not march in step with
+// the program.
+static void plan_next(struct ll_arm_record* record, uint64_t now) {
+    enum { LEVEL_MAX = 20, RANDOM_ONE = 1024 };
+    uint64_t length = record->time;
+    uint64_t touch_ns = length * 1000 / schedule.stamps_per_us / burst_of(record);
+    schedule.counts.bursts++;
+    schedule.counts.touches += burst_of(record);
+    if (record->level < LEVEL_MAX) {
+        record->level++;
+    }
+    uint64_t longest = SLEEP_MAX_NS / 1000 * schedule.stamps_per_us;
+    uint64_t factor = thinning(record->level) - 1;
+    uint64_t sleep = length > longest / (factor + 1) ? longest : length * factor;
+    sleep = sleep / RANDOM_ONE * (RANDOM_ONE / 2 + next_random() % RANDOM_ONE);
+    bool is_hot = record->level > 1 && touch_ns < HOT_TOUCH_NS;
+    record->burst = (uint16_t)(settings.burst * (is_hot ? HOT_FACTOR : 1));
+    record->time = now + sleep;
+}
+
+static void take_over_ended(uint64_t now) {
+    struct ll_arm_record* record =
+        __atomic_exchange_n(&ll_arm.queue, NULL, __ATOMIC_ACQUIRE);
+    while (record != NULL) {
+        struct ll_arm_record* next = record->next;
+        plan_next(record, now);
+        ll_due_add(&schedule.due, record);
+        record = next;
+    }
+}
+
+static void arm_again(struct ll_arm_record* record) {
+    struct ll_arm_module* module = ll_arm.places[record->place].module;
+    if (record->place == 0 || module->plan.header == NULL) {
+        return;
+    }
+    record->left = 0;
+    __atomic_store_n(&record->state, LL_ARM_FRESH, __ATOMIC_RELEASE);
+    ll_text_arm(module, ll_arm_site_of(module, record));
+}
+
+// What arming costs here the program pays again when the site disarms itself.
+static void learn_cost(uint64_t spent_stamps, uint64_t armed) {
+    enum { OWN_SHARE = 2, SMOOTHING = 8 };
+    if (armed >= SMOOTHING) {
+        uint64_t each_ns = spent_stamps * 1000 / schedule.stamps_per_us / armed;
+        uint64_t cost_ns = each_ns * OWN_SHARE + 200;
+        schedule.cost_ns += (cost_ns - schedule.cost_ns) / SMOOTHING;
+        if (schedule.cost_ns > 100 * COST_FIRST_NS) {
+            schedule.cost_ns = 100 * COST_FIRST_NS;
+        }
+    }
+}
+
+static void arm_due(uint64_t now) {
+    uint64_t armed = 0;
+    struct ll_arm_record* record;
+    while (schedule.credit_ns > 0 && (record = ll_due_first(&schedule.due)) != NULL &&
+           record->time <= now) {
+        ll_due_take(&schedule.due);
+        arm_again(record);
+        schedule.credit_ns -= (int64_t)schedule.cost_ns;
+        schedule.spent_ns += schedule.cost_ns;
+        armed++;
+    }
+    learn_cost(time_stamp() - now, armed);
+}
+
+static void earn(uint64_t cpu_ns) {
+    enum { SAVED_MAX_NS = 2000000 };
+    uint64_t passed = cpu_ns - schedule.passed_cpu_ns;
+    schedule.passed_cpu_ns = cpu_ns;
+    uint64_t budget = passed * settings.budget_ppm / PPM;
+    schedule.credit_ns += (int64_t)(budget - budget / WINDOWS_SHARE);
+    if (schedule.credit_ns > SAVED_MAX_NS) {
+        schedule.credit_ns = SAVED_MAX_NS;
+    }
+}
+
+// The next one comes when the budget has paid for this one.
+static void look_through_window(uint64_t cpu_ns) {
+    uint64_t cost_ns = ll_window_pass();
+    uint64_t pause_ns = cost_ns * WINDOWS_SHARE * PPM / settings.budget_ppm;
+    schedule.spent_ns += cost_ns;
+    schedule.window_due_ns =
+        cpu_ns + (pause_ns > WINDOW_EVERY_NS ? pause_ns : WINDOW_EVERY_NS);
+}
+
+void ll_schedule_pass(void) {
+    uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    __atomic_store_n(&ll_touch_tick, ll_tick_of_ns(cpu_ns), __ATOMIC_RELAXED);
+    ll_lock_take(&ll_arm_lock);
+    schedule.counts.passes++;
+    measure_stamps();
+    uint64_t now = time_stamp();
+    earn(cpu_ns);
+    take_over_ended(now);
+    arm_due(now);
+    if (cpu_ns >= schedule.window_due_ns) {
+        look_through_window(cpu_ns);
+    }
+    ll_lock_drop(&ll_arm_lock);
+}
+
+// Threads that were disarming a site when the process forked do not exist in the
+// child.
+static void finish_for_others(void) {
+    uint32_t count = ll_arm.place_count;
+    for (uint32_t i = 1; i <= count && i < LL_ARM_PLACES_MAX; i++) {
+        struct ll_arm_record* record = ll_arm.places[i].record;
+        struct ll_arm_module* module = ll_arm.places[i].module;
+        if (record != NULL && record->state == LL_ARM_ENDING &&
+            module->plan.header != NULL) {
+            ll_text_disarm(module, ll_arm_site_of(module, record));
+            record->time = 0;
+            record->state = LL_ARM_IDLE;
+            ll_due_add(&schedule.due, record);
+        }
+    }
+}
+
+static void stress(void) {
+    struct timespec pause = {0, 20000};
+    ll_stress_round();
+    ll_syscall(SYS_nanosleep, &pause, NULL);
+}
+
+void ll_schedule_run(void) {
+    while (!__atomic_load_n(&schedule.stopping, __ATOMIC_RELAXED)) {
+        struct timespec pause = {0, PASS_NS};
+        if (ll_options.arm_stress) {
+            stress();
+            continue;
+        }
+        ll_syscall(SYS_clock_nanosleep, CLOCK_PROCESS_CPUTIME_ID, 0, &pause, NULL);
+        ll_schedule_pass();
+    }
+}
+
+void ll_schedule_fork_prepare(void) {
+    ll_lock_take(&ll_arm_lock);
+}
+
+void ll_schedule_fork_parent(void) {
+    ll_lock_drop(&ll_arm_lock);
+}
+
+void ll_schedule_fork_child(void) {
+    ll_lock_renew(&ll_arm_lock);
+    ll_own_thread_forget();
+    finish_for_others();
+    schedule.passed_cpu_ns = 0;
+    schedule.window_due_ns = FIRST_WINDOW_NS;
+    ll_windows_forget();
+    ll_touch_tick = 0;
+    ll_arm.is_orphaned = true;
+}
+
+void ll_schedule_stop(void) {
+    __atomic_store_n(&schedule.stopping, true, __ATOMIC_RELAXED);
+}
+
+struct ll_schedule_counts ll_schedule_counts(void) {
+    schedule.counts.spent_ns = schedule.spent_ns;
+    return schedule.counts;
+}

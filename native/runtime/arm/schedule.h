@@ -1,0 +1,35 @@
+// Arms sites again after their bursts, at the rate of the adaptive schedule and within
+// the budget. Runs on the runtime's own thread, which sleeps while the process does not
+// use the processor.
+#pragma once
+#include <stdbool.h>
+
+#include "os/lock.h"
+
+// Held while the scheduler changes code, by those who load, unload or fork.
+extern struct ll_lock ll_arm_lock;
+
+// Gets the tables for places. False without memory.
+bool ll_schedule_start(void);
+
+// The thread's function; returns when `ll_schedule_stop` asked for it.
+void ll_schedule_run(void);
+void ll_schedule_stop(void);
+
+// Around fork, in the forking thread. A child gets its thread when a site of it ends a
+// burst, so that a fork followed by exec stays cheap. Its clock starts anew.
+void ll_schedule_fork_prepare(void);
+void ll_schedule_fork_parent(void);
+void ll_schedule_fork_child(void);
+
+// One pass: brings the clock up to date, takes over what ended its burst, arms what is
+// due.
+void ll_schedule_pass(void);
+
+struct ll_schedule_counts {
+    uint64_t bursts;
+    uint64_t touches; // that were noted, about
+    uint64_t passes;
+    uint64_t spent_ns; // CPU time that it all cost, estimated
+};
+struct ll_schedule_counts ll_schedule_counts(void);

@@ -1,0 +1,53 @@
+#include "arm/stress.h"
+
+#include "arm/module.h"
+#include "arm/schedule.h"
+#include "arm/text.h"
+
+enum { TOGGLES_PER_MODULE = 400 };
+
+static uint64_t random_state = 88172645463325252U;
+
+static uint64_t next_random(void) {
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+static bool change_state(struct ll_arm_record* record, uint8_t from, uint8_t to) {
+    return __atomic_compare_exchange_n(&record->state, &from, to, false,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void toggle(struct ll_arm_module* module, uint32_t number) {
+    struct ll_arm_record* record = &module->records[number];
+    const struct ll_arm_site* site = &module->plan.sites[number];
+    if (change_state(record, LL_ARM_IDLE, LL_ARM_FRESH)) {
+        ll_text_arm(module, site);
+    } else if (change_state(record, LL_ARM_FRESH, LL_ARM_IDLE)) {
+        ll_text_disarm(module, site);
+    }
+}
+
+// A stretch of neighbours, which share cache lines and jump bytes, and as many at
+// random.
+static void toggle_some(struct ll_arm_module* module, void* unused) {
+    (void)unused;
+    uint32_t count = module->plan.header->site_count;
+    if (count == 0) {
+        return;
+    }
+    uint32_t first = (uint32_t)(next_random() % count);
+    for (uint32_t i = 0; i < TOGGLES_PER_MODULE; i++) {
+        toggle(module, (first + i) % count);
+        toggle(module, (uint32_t)(next_random() % count));
+    }
+}
+
+void ll_stress_round(void) {
+    ll_lock_take(&ll_arm_lock);
+    __atomic_store_n(&ll_arm.queue, NULL, __ATOMIC_RELEASE);
+    ll_arm_visit_modules(toggle_some, NULL);
+    ll_lock_drop(&ll_arm_lock);
+}

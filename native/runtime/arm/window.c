@@ -1,0 +1,134 @@
+#include "arm/window.h"
+
+#include <time.h>
+
+#include "arm/clock.h"
+#include "arm/text.h"
+#include "os/syscall.h"
+
+enum {
+    // CPU time of the program in a window: as long as it takes to arm everything, so
+    // that neither is in vain, but within these.
+    SHORTEST_NS = 4000000,
+    LONGEST_NS = 20000000,
+    PAUSE_NS = 1000000,
+    PAUSES_MAX = 60, // the program may sleep
+    WINDOWS_KEPT = 4096,
+};
+
+// Ticks at which windows were opened, ascending; the oldest make room for new ones.
+static uint64_t opened[WINDOWS_KEPT];
+static struct ll_window_counts counts;
+
+static uint64_t clock_ns(clockid_t clock) {
+    struct timespec now = {0};
+    ll_syscall(SYS_clock_gettime, clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+static bool change_state(struct ll_arm_record* record, uint8_t from, uint8_t to) {
+    return __atomic_compare_exchange_n(&record->state, &from, to, false,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void visit_places(void (*visit)(struct ll_arm_module*, struct ll_arm_record*)) {
+    uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 1; i <= count && i < LL_ARM_PLACES_MAX; i++) {
+        struct ll_arm_place* place = &ll_arm.places[i];
+        struct ll_arm_record* record =
+            __atomic_load_n(&place->record, __ATOMIC_ACQUIRE);
+        if (record != NULL && place->module->plan.header != NULL) {
+            visit(place->module, record);
+        }
+    }
+}
+
+static void open_site(struct ll_arm_module* module, struct ll_arm_record* record) {
+    if (record->state == LL_ARM_IDLE) {
+        record->left = INT32_MAX;
+        __atomic_store_n(&record->state, LL_ARM_WINDOW, __ATOMIC_RELEASE);
+        ll_text_arm(module, ll_arm_site_of(module, record));
+    }
+}
+
+static void close_site(struct ll_arm_module* module, struct ll_arm_record* record) {
+    if (change_state(record, LL_ARM_WINDOW, LL_ARM_IDLE)) {
+        ll_text_disarm(module, ll_arm_site_of(module, record));
+    } else if (record->state == LL_ARM_BURST && record->left > UINT16_MAX) {
+        // Its burst went on for the window.
+        record->left = 1;
+    }
+}
+
+static void keep(uint64_t tick) {
+    if (counts.windows >= WINDOWS_KEPT) {
+        for (uint32_t i = 1; i < WINDOWS_KEPT; i++) {
+            opened[i - 1] = opened[i];
+        }
+        opened[WINDOWS_KEPT - 1] = tick;
+    } else {
+        opened[counts.windows] = tick;
+    }
+    counts.windows++;
+}
+
+// CPU time of the program alone.
+static uint64_t program_ns(void) {
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+// Lets the program run for about `wanted_ns`; returns how long it did.
+static uint64_t let_run(uint64_t wanted_ns) {
+    struct timespec pause = {0, PAUSE_NS};
+    uint64_t start = program_ns();
+    uint64_t ran = 0;
+    for (int i = 0; i < PAUSES_MAX && ran < wanted_ns; i++) {
+        ll_syscall(SYS_nanosleep, &pause, NULL);
+        ran = program_ns() - start;
+    }
+    return ran;
+}
+
+uint64_t ll_window_pass(void) {
+    uint64_t own_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    __atomic_store_n(&ll_arm.window_is_open, true, __ATOMIC_RELEASE);
+    visit_places(open_site);
+    uint64_t tick = ll_touch_tick;
+    uint64_t wanted = clock_ns(CLOCK_THREAD_CPUTIME_ID) - own_start;
+    wanted = wanted < SHORTEST_NS ? SHORTEST_NS : wanted;
+    wanted = wanted > LONGEST_NS ? LONGEST_NS : wanted;
+    uint64_t ran = let_run(wanted);
+    __atomic_store_n(&ll_arm.window_is_open, false, __ATOMIC_RELEASE);
+    visit_places(close_site);
+    // A program that slept showed nothing.
+    if (ran >= SHORTEST_NS / 2) {
+        keep(tick);
+        counts.window_ns += ran;
+    }
+    // What the program did in the window it would have done in a fraction of the time.
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID) - own_start + ran;
+}
+
+uint32_t ll_windows_since(uint64_t tick) {
+    uint32_t low = 0;
+    uint32_t high =
+        counts.windows < WINDOWS_KEPT ? (uint32_t)counts.windows : WINDOWS_KEPT;
+    uint32_t end = high;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (opened[middle] > tick) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return end - low;
+}
+
+struct ll_window_counts ll_window_counts(void) {
+    return counts;
+}
+
+void ll_windows_forget(void) {
+    counts = (struct ll_window_counts){0};
+}

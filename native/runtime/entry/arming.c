@@ -1,0 +1,110 @@
+// Which modules are armed, and when: as in entry/patching.c, and after it, since what
+// lens `loss` has patched stays as it is.
+#include "entry/arming.h"
+
+#include <link.h>
+#include <string.h>
+
+#include "arm/module.h"
+#include "arm/schedule.h"
+#include "base/options.h"
+#include "entry/loaded.h"
+#include "entry/sentences.h"
+#include "format/records.h"
+#include "lens/touches.h"
+#include "os/own_thread.h"
+#include "process/process.h"
+
+// Sites of all modules, and those of them that are never seen.
+static struct {
+    uint32_t sites;
+    uint32_t unseen;
+} totals;
+
+static const char* sentence_for(struct ll_arm_result result) {
+    if (result.refused != 0) {
+        return "the system forbids to arm code: accesses in it are not seen: ";
+    }
+    switch (result.verdict) {
+    case LL_PLAN_OK:
+        return NULL;
+    case LL_PLAN_MISSING:
+        return "there is no arm plan yet, accesses in it are not seen: ";
+    case LL_PLAN_UNSAFE:
+        return "the arm plan can be written by others and was not used: ";
+    case LL_PLAN_DAMAGED:
+        return "the arm plan does not fit the loaded code and was not used: ";
+    }
+    return NULL;
+}
+
+static int arm_one(struct dl_phdr_info* info, size_t size, void* unused) {
+    (void)size;
+    (void)unused;
+    struct ll_patch_target target = ll_loaded_describe(info);
+    if (!ll_loaded_is_left_alone(info, &target)) {
+        struct ll_arm_result result =
+            ll_arm_module(ll_options.plans, &target, ll_heap_twin_distance());
+        const char* sentence = sentence_for(result);
+        if (sentence != NULL) {
+            ll_note_about_module(LL_NOT_SEEN_accesses, (uint32_t)result.verdict,
+                                 sentence, info);
+        }
+        totals.sites += result.sites;
+        totals.unseen += result.sites - result.armable;
+    }
+    return 0;
+}
+
+static void arm_what_is_loaded(void) {
+    ll_arm_begin_census();
+    dl_iterate_phdr(arm_one, NULL);
+    ll_arm_end_census();
+}
+
+void ll_arming_modules_change(void) {
+    if (!ll_touches_on || !ll_process_is_watched()) {
+        return;
+    }
+    // From the moment the loader says that it will change the list until it says that
+    // it has, code may vanish.
+    static bool is_changing;
+    if (!is_changing) {
+        ll_lock_take(&ll_arm_lock);
+        is_changing = true;
+    }
+    if (_r_debug.r_state == RT_CONSISTENT) {
+        arm_what_is_loaded();
+        is_changing = false;
+        ll_lock_drop(&ll_arm_lock);
+    }
+}
+
+static void note_unseen_sites(void) {
+    char text[160];
+    char* end = ll_append_number(text, totals.unseen, " of ");
+    ll_append_number(end, totals.sites,
+                     " loads and stores that may touch the heap are not seen; a block"
+                     " that only they use looks stale");
+    ll_process_note_not_seen(LL_NOT_SEEN_accesses, 0, text);
+}
+
+void ll_arming_start(void) {
+    if (!ll_options_have_lens("accesses") || !ll_process_is_watched()) {
+        return;
+    }
+    if (ll_heap_twin_distance() == 0 || !ll_schedule_start()) {
+        ll_process_note_not_seen(LL_NOT_SEEN_accesses, 0,
+                                 "there is no memory for what is known of accesses");
+        return;
+    }
+    ll_touches_on = true;
+    arm_what_is_loaded();
+    if (totals.unseen > 0) {
+        note_unseen_sites();
+    }
+    if (!ll_own_thread_start(ll_schedule_run)) {
+        ll_process_note_not_seen(LL_NOT_SEEN_accesses, 0,
+                                 "no thread could be started: code is sampled once");
+    }
+}

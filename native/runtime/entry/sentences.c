@@ -1,0 +1,46 @@
+#include "entry/sentences.h"
+
+#include <string.h>
+
+#include "os/syscall.h"
+#include "process/process.h"
+
+static void note(uint32_t reason, uint32_t detail, const char* sentence,
+                 const char* name) {
+    char text[1024];
+    size_t length = strlen(sentence);
+    size_t name_length = strlen(name);
+    if (length + name_length >= sizeof text) {
+        name_length = sizeof text - length - 1;
+    }
+    memcpy(text, sentence, length);
+    memcpy(text + length, name, name_length);
+    text[length + name_length] = '\0';
+    ll_process_note_not_seen(reason, detail, text);
+}
+
+void ll_note_about_module(uint32_t reason, uint32_t detail, const char* sentence,
+                          const struct dl_phdr_info* info) {
+    char program[1024] = {0};
+    const char* name = info->dlpi_name;
+    if (name[0] == '\0') {
+        ll_syscall(SYS_readlink, "/proc/self/exe", program, sizeof program - 1);
+        name = program;
+    }
+    note(reason, detail, sentence, name);
+}
+
+char* ll_append_number(char* end, uint32_t number, const char* text) {
+    char digits[10];
+    size_t count = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    while (count > 0) {
+        *end++ = digits[--count];
+    }
+    size_t length = strlen(text);
+    memcpy(end, text, length + 1);
+    return end + length;
+}

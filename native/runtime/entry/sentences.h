@@ -1,0 +1,12 @@
+// Sentences for the recording about what is not seen, with a module's name or a number.
+#pragma once
+#include <link.h>
+#include <stdint.h>
+
+// Notes `sentence`, which ends before the name, about a module. `detail` is the verdict
+// on its plan, for those who make plans after the run.
+void ll_note_about_module(uint32_t reason, uint32_t detail, const char* sentence,
+                          const struct dl_phdr_info* info);
+
+// Writes a number and a text behind it; returns the end.
+char* ll_append_number(char* end, uint32_t number, const char* text);

@@ -1,0 +1,59 @@
+#include "os/own_thread.h"
+
+#include <sched.h>
+#include <stddef.h>
+
+#include "os/lock.h"
+#include "os/memory.h"
+#include "os/syscall.h"
+
+enum { STACK_SIZE = 64 * 1024 };
+
+static char* stack;
+static int id;
+
+int ll_own_thread_id(void) {
+    return __atomic_load_n(&id, __ATOMIC_ACQUIRE);
+}
+
+void ll_own_thread_forget(void) {
+    __atomic_store_n(&id, 0, __ATOMIC_RELEASE);
+}
+
+// The new thread returns from the system call on an empty stack, so this cannot be C.
+static long clone_to(void (*run)(void), void* stack_top) {
+    const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+                       CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID;
+    long result;
+    register int* parent_id __asm__("rdx") = &id;
+    __asm__ volatile("syscall\n\t"
+                     "test %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "xor %%ebp, %%ebp\n\t"
+                     "call *%[run]\n\t"
+                     "mov %[exit], %%eax\n\t"
+                     "xor %%edi, %%edi\n\t"
+                     "syscall\n"
+                     "1:"
+                     : "=a"(result)
+                     : "a"(SYS_clone), "D"(flags), "S"(stack_top),
+                       "r"(parent_id), [run] "r"(run), [exit] "i"(SYS_exit)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+bool ll_own_thread_start(void (*run)(void)) {
+    if (ll_own_thread_id() != 0) {
+        return true;
+    }
+    if (stack == NULL) {
+        stack = ll_memory_map(STACK_SIZE);
+    }
+    if (stack == NULL) {
+        return false;
+    }
+    uint64_t mask = ll_signals_block();
+    long result = clone_to(run, stack + STACK_SIZE);
+    ll_signals_restore(mask);
+    return result > 0;
+}

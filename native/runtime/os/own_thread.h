@@ -1,0 +1,14 @@
+// The one thread that the runtime may have of its own. It is no thread of libc's: it
+// has no thread-local storage (what it sees there belongs to the thread that started
+// it), blocks every signal, and must call nothing but the runtime's own code.
+#pragma once
+#include <stdbool.h>
+
+// Starts it, unless this process has it already. False when the system refuses.
+bool ll_own_thread_start(void (*run)(void));
+
+// Its id, 0 when there is none: it is not stopped with the others.
+int ll_own_thread_id(void);
+
+// In a forked child, where it does not exist.
+void ll_own_thread_forget(void);

@@ -1,0 +1,130 @@
+// The parts of lens `accesses` that need no program: clock, touch words, waiting sites,
+// and code that is changed while it runs.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "arm/clock.h"
+#include "arm/due.h"
+#include "arm/text.h"
+#include "arm/touch.h"
+#include "check.h"
+
+static void test_ticks_are_never_ahead_and_close(void) {
+    uint64_t last = 0;
+    for (uint64_t ns = 0; ns < (uint64_t)1 << 55; ns += ns / 7 + 3000001) {
+        uint64_t tick = ll_tick_of_ns(ns);
+        CHECK(tick >= last && tick <= LL_TOUCH_TICK_MAX);
+        CHECK(ll_ns_of_tick(tick) <= ns);
+        CHECK(ns - ll_ns_of_tick(tick) < 10000001 + ns / 200000);
+        CHECK(ll_tick_of_ns(ll_ns_of_tick(tick)) == tick);
+        last = tick;
+    }
+    CHECK(ll_tick_of_ns(UINT64_MAX) == LL_TOUCH_TICK_MAX);
+}
+
+static void test_a_touch_word_keeps_its_parts(void) {
+    uint64_t word = ll_touch_word(LL_TOUCH_TICK_MAX, LL_TOUCH_PLACE_MAX - 1, 77);
+    CHECK(ll_touch_last(word) == LL_TOUCH_TICK_MAX);
+    CHECK(ll_touch_place(word) == LL_TOUCH_PLACE_MAX - 1);
+    CHECK(ll_touch_first(word) == 77);
+}
+
+static void test_sites_come_in_the_order_they_are_due(void) {
+    enum { COUNT = 1000 };
+    static struct ll_arm_record records[COUNT];
+    struct ll_due due;
+    CHECK(ll_due_start(&due, COUNT));
+    CHECK(ll_due_take(&due) == NULL);
+    srand(3);
+    for (int i = 0; i < COUNT; i++) {
+        records[i].time = (uint64_t)rand() % 5000;
+        ll_due_add(&due, &records[i]);
+    }
+    struct ll_arm_record more = {0};
+    ll_due_add(&due, &more); // finds no room
+    uint64_t last = 0;
+    for (int i = 0; i < COUNT; i++) {
+        struct ll_arm_record* record = ll_due_take(&due);
+        CHECK(record != NULL && record->time >= last);
+        last = record == NULL ? last : record->time;
+    }
+    CHECK(ll_due_first(&due) == NULL);
+}
+
+enum { FIRST = 0x41414141, SECOND = 0x42424242 };
+
+// mov eax, FIRST; ret. Armed it jumps to: mov eax, SECOND; ret.
+static uint8_t* code;
+static struct ll_arm_site site;
+
+static void make_code(size_t offset) {
+    uint8_t* function = code + offset;
+    uint8_t* stub = code + 2048;
+    int32_t values[] = {FIRST, SECOND};
+    function[0] = stub[0] = 0xb8;
+    memcpy(function + 1, &values[0], 4);
+    memcpy(stub + 1, &values[1], 4);
+    function[5] = stub[5] = 0xc3;
+    int32_t distance = (int32_t)(stub - (function + 5));
+    site = (struct ll_arm_site){
+        .address = (uint32_t)offset,
+        .word_at = (uint32_t)(offset % 64 > 56 ? offset / 64 * 64 + 56 : offset),
+        .armed = {0xe9},
+        .armed_length = 5,
+    };
+    memcpy(site.armed + 1, &distance, 4);
+    memcpy(site.original, code + site.word_at, 8);
+}
+
+static bool is_running = true;
+static uint64_t toggles;
+
+static void* toggle(void* argument) {
+    const struct ll_arm_module* module = argument;
+    while (__atomic_load_n(&is_running, __ATOMIC_RELAXED)) {
+        ll_text_arm(module, &site);
+        ll_text_arm(module, &site);
+        ll_text_disarm(module, &site);
+        __atomic_add_fetch(&toggles, 1, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+// At every place of a cache line where the five bytes fit.
+static void test_running_code_is_changed_as_a_whole(void) {
+    code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ll_arm_module module = {.bias = (uintptr_t)code};
+    for (size_t offset = 64; offset <= 64 + 59; offset++) {
+        make_code(offset);
+        int (*function)(void);
+        void* start = code + offset;
+        memcpy(&function, &start, sizeof function);
+        is_running = true;
+        toggles = 0;
+        pthread_t toggler;
+        CHECK(pthread_create(&toggler, NULL, toggle, &module) == 0);
+        int wrong = 0;
+        while (__atomic_load_n(&toggles, __ATOMIC_RELAXED) < 2000) {
+            int result = function();
+            wrong += result != FIRST && result != SECOND;
+        }
+        __atomic_store_n(&is_running, false, __ATOMIC_RELAXED);
+        pthread_join(toggler, NULL);
+        CHECK(wrong == 0);
+        CHECK(function() == FIRST);
+        ll_text_arm(&module, &site);
+        CHECK(function() == SECOND);
+        ll_text_disarm(&module, &site);
+    }
+}
+
+int main(void) {
+    test_ticks_are_never_ahead_and_close();
+    test_a_touch_word_keeps_its_parts();
+    test_sites_come_in_the_order_they_are_due();
+    test_running_code_is_changed_as_a_whole();
+    return failures != 0;
+}

@@ -1,0 +1,71 @@
+"""Lens `accesses`: which blocks were not used for long, and where they were last used."""
+
+from leakline.dynamic.merge import KINDS, GroupKey, Groups, HeapGroup, group_at
+from leakline.dynamic.process_log import ProcessLog, Snapshot
+from leakline.dynamic.stack_table import ProcessStacks
+from leakline.dynamic.staleness import Predicate, Test
+from leakline.dynamic.touches import Touches
+from leakline.model.finding import Kind
+from leakline.recording._format import TouchedRecord
+
+
+def add_touched(
+    groups: Groups,
+    log: ProcessLog,
+    snapshot: Snapshot,
+    stacks: ProcessStacks,
+    predicate: Predicate,
+) -> None:
+    """Adds what is known of the last accesses of one process's blocks.
+
+    Lost blocks get it as evidence; of the reachable ones, the stale become groups of
+    their own, unless lens `pages` has decided already which blocks are stale.
+    """
+    stale = Kind.NEVER_USED if predicate.test is Test.NEVER else Kind.STALE
+    by_stack: dict[tuple[Kind, int], Touches] = {}
+    for record in snapshot.touched:
+        kind = KINDS.get(record.kind)  # type: ignore[call-overload]  # ints compare equal
+        if kind is None:
+            continue
+        stack = stacks.number(record.stack)
+        touches = _touches_of(record, stacks)
+        is_stale = kind is Kind.REACHABLE and _is_stale(record, predicate)
+        if is_stale and not snapshot.idle:
+            found = HeapGroup(record.blocks, record.bytes, pids={log.key.pid})
+            found.touches = touches
+            group_at(groups, GroupKey(stale, stack, 0)).add(found)
+            _take_from_reachable(groups, stack, found)
+        elif is_stale or kind is not Kind.REACHABLE:
+            by_stack.setdefault((stale if is_stale else kind, stack), Touches()).add(
+                touches
+            )
+    for key, group in groups.items():
+        if (known := by_stack.get((key.kind, key.stack))) is not None:
+            group.touches = known
+
+
+def _is_stale(record: TouchedRecord, predicate: Predicate) -> bool:
+    accessed = record.last_access != 0
+    return record.windows > 0 and predicate.holds(
+        record.idle_ms, record.active_ms, accessed=accessed
+    )
+
+
+def _touches_of(record: TouchedRecord, stacks: ProcessStacks) -> Touches:
+    touches = Touches(drag_byte_ms=record.drag_byte_ms, windows=record.windows)
+    last = stacks.number(record.last_access) if record.last_access else 0
+    touches.last_accesses[last] = record.blocks
+    touches.longest[record.idle_most_ms] = record.blocks
+    return touches
+
+
+def _take_from_reachable(groups: Groups, stack: int, moved: HeapGroup) -> None:
+    """Blocks that count as stale no longer count as merely reachable."""
+    for former in (stack, 0):
+        key = GroupKey(Kind.REACHABLE, former, 0)
+        if (reachable := groups.get(key)) is not None:
+            reachable.blocks -= moved.blocks
+            reachable.bytes -= moved.bytes
+            if reachable.blocks <= 0:
+                del groups[key]
+            return

@@ -1,0 +1,88 @@
+"""What lens `accesses` knows of the blocks of one place, added up."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from leakline.dynamic.stacks import StackBuilder
+from leakline.model.finding import Confidence, Engine, Finding, Staleness, StalePoint
+
+_MS_PER_S = 1000
+# Points of a curve that reports show at most.
+_CURVE_POINTS = 64
+
+
+@dataclass(slots=True)
+class Touches:
+    """Upper bounds of idle times, in milliseconds of the process's CPU time.
+
+    Attributes:
+        last_accesses: Blocks by the stack of the last access that was seen; 0 is none.
+        longest: Blocks by the largest bound of their bucket.
+        drag_byte_ms: Sum of bytes times their bounds.
+        windows: All were idle for that many windows of full arming.
+    """
+
+    last_accesses: Counter[int] = field(default_factory=Counter)
+    longest: Counter[int] = field(default_factory=Counter)
+    drag_byte_ms: int = 0
+    windows: int | None = None
+
+    def add(self, other: "Touches") -> None:
+        """Counts more blocks in."""
+        self.last_accesses += other.last_accesses
+        self.longest += other.longest
+        self.drag_byte_ms += other.drag_byte_ms
+        known = [one for one in (self.windows, other.windows) if one is not None]
+        self.windows = min(known, default=None)
+
+    @property
+    def main_access(self) -> int:
+        """The stack of the last access of most blocks; 0 when none was seen."""
+        seen = [(count, -stack) for stack, count in self.last_accesses.items() if stack]
+        return -max(seen)[1] if seen else 0
+
+
+def with_touches(finding: Finding, touches: Touches, builder: StackBuilder) -> Finding:
+    """The finding with what lens `accesses` knows about its blocks."""
+    lower = finding.staleness.lower_s if finding.staleness else None
+    upper = max(touches.longest, default=0) / _MS_PER_S
+    main = touches.main_access
+    return replace(
+        finding,
+        engines=tuple(dict.fromkeys((*finding.engines, Engine.ACCESSES))),
+        confidence=Confidence.EXACT if lower is not None else finding.confidence,
+        last_access=builder.stack(main) if main else None,
+        staleness=Staleness(lower, upper),
+        drag_byte_s=finding.drag_byte_s
+        if finding.drag_byte_s is not None
+        else touches.drag_byte_ms / _MS_PER_S,
+        stale_curve=finding.stale_curve or _curve(touches.longest),
+        notes=(*finding.notes, *_notes(touches, main)),
+    )
+
+
+def _curve(blocks: Counter[int]) -> tuple[StalePoint, ...]:
+    """The cumulative distribution; neighbours are joined when there are many."""
+    points: list[StalePoint] = []
+    total = 0
+    for bound_ms in sorted(blocks):
+        total += blocks[bound_ms]
+        points.append(StalePoint(bound_ms / _MS_PER_S, total))
+    step = -(-len(points) // _CURVE_POINTS) or 1
+    return tuple(points[::-1][::step][::-1])
+
+
+def _notes(touches: Touches, main: int) -> list[str]:
+    notes = []
+    elsewhere = touches.last_accesses.total() - touches.last_accesses[main]
+    unseen = touches.last_accesses[0] if main else 0
+    if unseen:
+        elsewhere -= unseen
+        notes.append(f"no access to {unseen:,} of the blocks was seen at all")
+    if elsewhere:
+        places = len(touches.last_accesses) - (2 if unseen else 1)
+        where = "another place" if places == 1 else f"{places} other places"
+        notes.append(f"{elsewhere:,} of the blocks were last used at {where}")
+    if not main:
+        notes.append("no access to the blocks was seen at all")
+    return notes

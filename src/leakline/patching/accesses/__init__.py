@@ -1,0 +1,1 @@
+"""Plans for lens `accesses`: loads and stores that can be armed while a program runs."""

@@ -1,0 +1,132 @@
+"""Lens `accesses`: what was not used for long is found, with its last use."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leakline.cli.environment import runtime_library
+from leakline.recording.create import create_recording
+
+from .conftest import LEAKLINE, Outcome
+from .test_loss_unnoticed import plan_folder
+
+RUN_MS = "900"
+STRESSED_RUNS = 20
+PLAIN_RUNS = 3
+
+
+@pytest.fixture(scope="module")
+def recording(
+    build: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return the recording of a run with idle and busy blocks."""
+    file = tmp_path_factory.mktemp("accesses") / "recording"
+    program = build("accesses_idle.c", "-O1")
+    options = ["--lens", "accesses", "-o", str(file), "--"]
+    command = [str(LEAKLINE), "run", *options, str(program), RUN_MS]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return file
+
+
+def report_of(recording: Path, *options: str) -> dict[str, Any]:
+    command = [str(LEAKLINE), "report", "--format", "json", *options, str(recording)]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=120)
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def cases(report: dict[str, Any]) -> set[str]:
+    """Return the cases of the program that findings are about."""
+    return {
+        frame["function"]
+        for finding in report["findings"]
+        for frame in finding["allocation"]["frames"]
+        if frame["function"].endswith(("_ok", "_stale"))
+    }
+
+
+def test_only_what_nobody_uses_is_stale(recording: Path) -> None:
+    report = report_of(recording, "--stale", "idle>400ms")
+    assert cases(report) == {"list_of_the_beginning_stale", "never_touched_stale"}
+    assert {finding["kind"] for finding in report["findings"]} == {"stale"}
+
+
+def test_the_last_access_is_named(recording: Path) -> None:
+    report = report_of(recording, "--stale", "idle>400ms")
+    (finding,) = [
+        finding
+        for finding in report["findings"]
+        if finding["blocks"] > 1 and "accesses" in finding["engines"]
+    ]
+    functions = [frame["function"] for frame in finding["last_access"]["frames"]]
+    assert set(functions) & {"last_look_at_idle_list", "walk", "push"}
+    assert 0.4 < finding["staleness"]["upper_s"] < 3
+    assert finding["drag_byte_s"] > 0.4 * finding["bytes"]
+
+
+def test_predicates_choose_what_counts_as_stale(recording: Path) -> None:
+    assert not report_of(recording, "--stale", "idle>50s")["findings"]
+    by_activity = cases(report_of(recording, "--stale", "idle>10*active"))
+    assert "list_of_the_beginning_stale" in by_activity
+    assert "walked_list_ok" not in by_activity
+    never = report_of(recording, "--stale", "never")
+    assert "never_touched_stale" in cases(never)
+    assert {finding["kind"] for finding in never["findings"]} == {"never-used"}
+
+
+def test_findings_are_sorted_as_asked(recording: Path) -> None:
+    for sort, measure in (("objects", "blocks"), ("drag", "drag_byte_s")):
+        report = report_of(recording, "--stale", "idle>400ms", "--sort", sort)
+        amounts = [finding[measure] for finding in report["findings"]]
+        assert amounts == sorted(amounts, reverse=True)
+        assert len(amounts) > 1
+
+
+def test_a_wrong_predicate_is_refused(recording: Path) -> None:
+    command = [str(LEAKLINE), "report", "--stale", "idle<3", str(recording)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "idle>N*active" in done.stderr
+
+
+def environment_for(recording: Path, options: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "LD_PRELOAD": runtime_library(os.environ),
+        "LEAKLINE_OPTIONS": f"recording={recording}:plans={plan_folder()}:{options}",
+    }
+
+
+@pytest.mark.parametrize("lenses", ["reach,accesses", "reach,loss,accesses"])
+def test_nobody_notices_code_that_is_armed_all_the_time(
+    lenses: str,
+    build: Callable[..., Path],
+    watch: Callable[..., Outcome],
+    tmp_path: Path,
+) -> None:
+    program = build("patch_robustness.cpp", "-O2")
+    plain = {
+        subprocess.run([program], capture_output=True, check=True).stdout
+        for _ in range(PLAIN_RUNS)
+    }
+    for _ in range(2):
+        outcome = watch([program], "--lens", lenses, "--error-exitcode", "0")
+    assert not any("no arm plan" in text for text in outcome.report["run"]["not_seen"])
+    for _ in range(STRESSED_RUNS):
+        recording = tmp_path / "recording"
+        recording.unlink(missing_ok=True)
+        create_recording(recording)
+        done = subprocess.run(
+            [program],
+            env=environment_for(recording, f"lens={lenses}:arm_stress=1"),
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert {done.stdout} == plain
