@@ -256,7 +256,7 @@ def test_a_crash_of_the_compiler_concerns_one_unit(
         (["--", "no-such-command"], 6, "cannot be started"),
         (["--clang", "/no/clang", "a.c"], 6, "is not a clang"),
         (["--model", "gone.models", "a.c"], 6, "gone.models"),
-        (["--baseline", "gone.json", "a.c"], 5, "gone.json"),
+        (["--baseline", "gone.json", "a.c"], 4, "gone.json"),
         (["--suppressions", "gone.supp", "a.c"], 5, "gone.supp"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from leakline.cli.arguments import Parser
-from leakline.errors import SuppressionError
 from leakline.model.finding import (
     Cause,
     Confidence,
@@ -18,10 +17,10 @@ from leakline.model.finding import (
 )
 from leakline.model.report import Coverage, LensState, Report, Run
 from leakline.model.stack import Frame, Stack
-from leakline.reports import check_text, json_
+from leakline.reports import check_text
 from leakline.reports.sarif import as_sarif
 from leakline.reports.style import Style
-from leakline.triage.baseline import apply_baseline, read_baseline
+from leakline.triage.comparison import compare
 
 SOURCE = """char *load(int n)
 {
@@ -182,27 +181,18 @@ def test_names_that_are_no_text_become_uris(folder: Path) -> None:
     assert place["uri"] == "odd%20%FF.c"
 
 
-def test_suppressed_results_stay_in_sarif(folder: Path) -> None:
-    hidden = apply_baseline(report(leak(folder)), frozenset(["id1"]))
-    result = sarif_run(folder, hidden)["results"][0]
-    assert result["suppressions"][0]["justification"] == "baseline"
-
-
-def test_a_baseline_hides_what_it_has(folder: Path, tmp_path: Path) -> None:
-    earlier = tmp_path / "earlier.json"
-    earlier.write_text(json_.render(report(leak(folder)), folder))
+def test_a_baseline_sets_apart_what_it_has(folder: Path) -> None:
     now = report(leak(folder), leak(folder, "id2"))
-    shown = apply_baseline(now, read_baseline(earlier))
-    assert [finding.id for finding in shown.findings] == ["id2"]
-    assert [finding.id for _, finding in shown.suppressed] == ["id1"]
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"findings": 3}', '{"findings": [{}]}'])
-def test_what_is_no_report_is_no_baseline(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "baseline"
-    path.write_text(text)
-    with pytest.raises(SuppressionError, match="not a report"):
-        read_baseline(path)
+    compared = compare(now, report(leak(folder), leak(folder, "id3")), "old.json")
+    assert [finding.id for finding in compared.findings] == ["id2"]
+    shown = check_text.render(compared, Style(folder))
+    assert "Compared with old.json" in shown
+    assert "1 new, 0 grown, 1 gone, 1 not grown" in shown
+    results = sarif_run(folder, compared)["results"]
+    assert [(one["partialFingerprints"], one["baselineState"]) for one in results] == [
+        ({"leakline/v1": "id2"}, "new"),
+        ({"leakline/v1": "id1"}, "unchanged"),
+    ]
 
 
 def test_words_after_dashes_are_kept_apart() -> None:

@@ -13,7 +13,8 @@ from leakline.cli import formats, presentation
 from leakline.cli.arguments import Parser, count, exit_code
 from leakline.cli.checking.work import check
 from leakline.errors import CheckError
-from leakline.triage.baseline import apply_baseline, read_baseline
+from leakline.model.report import Report
+from leakline.triage.comparison import compare
 from leakline.triage.suppression_files import read_suppressions
 from leakline.triage.suppressions import apply_suppressions
 
@@ -120,7 +121,7 @@ def _add_report_arguments(parser: ArgumentParser) -> None:
         "--baseline",
         metavar="FILE",
         type=Path,
-        help="hide what this earlier report (--format json) has",
+        help="list and fail for what FILE, an earlier JSON report, does not have",
     )
     parser.add_argument(
         "--error-exitcode",
@@ -136,11 +137,18 @@ def run(arguments: Namespace) -> int:
     """Checks, reports, and returns the exit code."""
     presentation.check_format(arguments)
     presentation.check_privacy(arguments)
-    known = read_baseline(arguments.baseline) if arguments.baseline else frozenset()
+    baseline = _baseline(arguments.baseline) if arguments.baseline else None
     entries = [e for path in arguments.suppressions for e in read_suppressions(path)]
     report = apply_suppressions(check(arguments), entries)
-    report = apply_baseline(report, known)
+    if baseline is not None:
+        report = compare(report, baseline, str(arguments.baseline))
     presentation.show(report, arguments, fallback=sys.stdout)
     if report.findings:
         return int(arguments.error_exitcode)
     return CheckError.exit_code if report.run.not_seen else 0
+
+
+def _baseline(path: Path) -> Report:
+    from leakline.cli.loading import load_whole
+
+    return load_whole(path, frozenset())

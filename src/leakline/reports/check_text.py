@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from leakline.model.finding import Finding, Kind, PathStep
 from leakline.model.report import Coverage, Report
 from leakline.model.stack import Stack
+from leakline.reports.comparison import comparison_lines
 from leakline.reports.places import relative_path
 from leakline.reports.printable import printable
 from leakline.reports.quantities import plural
@@ -29,6 +30,8 @@ def render(report: Report, style: Style) -> str:
     lines: list[str] = []
     for finding in report.findings:
         lines += [*_finding(finding, style), ""]
+    if report.comparison:
+        lines += comparison_lines(report, report.comparison, style)
     lines += _not_seen(report, style)
     lines += _closing(report, style)
     return "\n".join(lines) + "\n"
@@ -121,7 +124,8 @@ def _closing(report: Report, style: Style) -> Iterator[str]:
         )
         yield style.paint(f"Found {', '.join(words)}.", Role.ALARM)
     elif report.run.coverage is not None and report.run.coverage.units:
-        yield style.paint("No leaks found.", Role.CALM)
+        new = "new " if report.comparison else ""
+        yield style.paint(f"No {new}leaks found.", Role.CALM)
     if report.suppressed:
         yield f"{plural(len(report.suppressed), 'finding')} suppressed."
     for name in report.unused_suppressions:

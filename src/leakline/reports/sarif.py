@@ -6,6 +6,7 @@ memory, is a code flow. Paths below the folder are relative to the base `SRCROOT
 
 import json
 import shlex
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,8 @@ def render(report: Report, folder: Path) -> str:
 def as_sarif(report: Report, folder: Path, leakline_version: str) -> dict[str, Any]:
     """The log as the values that JSON knows."""
     writer = _Writer(report, folder)
-    results = [writer.result(one) for one in report.findings[:MOST_RESULTS]]
-    room = MOST_RESULTS - len(results)
-    results += [writer.suppressed(*one) for one in report.suppressed[:room]]
-    left_out = len(report.findings) + len(report.suppressed) - len(results)
+    every = [*writer.results(report), *writer.suppressed(report)]
+    results, left_out = every[:MOST_RESULTS], max(0, len(every) - MOST_RESULTS)
     run = {
         "tool": {
             "driver": {
@@ -85,9 +84,22 @@ class _Writer:
     def __init__(self, report: Report, folder: Path) -> None:
         self._places = Places(report.run, folder)
 
-    def suppressed(self, name: str, finding: Finding) -> dict[str, Any]:
-        why = {"kind": "external", "justification": printable(name)}
-        return self.result(finding) | {"suppressions": [why]}
+    def results(self, report: Report) -> Iterator[dict[str, Any]]:
+        """What was found; with a baseline also what it knows, each marked."""
+        compared = report.comparison
+        for finding in report.findings:
+            state = {"baselineState": "new"} if compared else {}
+            yield self.result(finding) | state
+        grown = {growth.now.id for growth in compared.grown} if compared else set()
+        for finding in compared.known if compared else ():
+            has_grown = finding.id in grown
+            state = {"baselineState": "updated" if has_grown else "unchanged"}
+            yield self.result(finding) | state
+
+    def suppressed(self, report: Report) -> Iterator[dict[str, Any]]:
+        for name, finding in report.suppressed:
+            why = {"kind": "external", "justification": printable(name)}
+            yield self.result(finding) | {"suppressions": [why]}
 
     def result(self, finding: Finding) -> dict[str, Any]:
         places = self._places
