@@ -14,8 +14,8 @@ from pathlib import Path
 from benchmarks import scale, table
 from benchmarks.measure import Cost, FailedError
 from benchmarks.modes import (
-    LEAKLINE,
     LEAKLINE_LOSS,
+    OWN_MODES,
     PLAIN,
     Mode,
     available_peers,
@@ -52,16 +52,12 @@ def main() -> int:
         for workload in chosen:
             results[workload.name] = measure(
                 workload,
-                (PLAIN, LEAKLINE, LEAKLINE_LOSS, *peers),
+                (PLAIN, *OWN_MODES, *peers),
                 arguments.rounds,
                 Path(scratch),
             )
         series = [] if arguments.no_scale else scale.measure(Path(scratch))
-    print(
-        table.render(
-            results, chosen, [mode.name for mode in (LEAKLINE, LEAKLINE_LOSS, *peers)]
-        )
-    )
+    print(table.render(results, chosen, [mode.name for mode in (*OWN_MODES, *peers)]))
     print(scale.render(series))
     raw = {
         name: {

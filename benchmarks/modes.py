@@ -72,6 +72,18 @@ def leakline_loss(folder: Path) -> Wrapping:
     )
 
 
+def leakline_pages(folder: Path) -> Wrapping:
+    """Load the runtime with lens `pages` alone."""
+    (preload, (name, options)) = leakline(folder).environment
+    return Wrapping(environment=(preload, (name, f"{options}:lens=pages")))
+
+
+def leakline_pages_unwatched(folder: Path) -> Wrapping:
+    """The heap of lens `pages` without its scans: the difference is the watch."""
+    (preload, (name, options)) = leakline_pages(folder).environment
+    return Wrapping(environment=(preload, (name, f"{options}:scan_ms=100000000")))
+
+
 def make_plans(folder: Path) -> None:
     """Make the plans that the latest run with lens `loss` in a folder missed."""
     prepare(missing_plans(folder / "recording"))
@@ -115,6 +127,9 @@ def leak_sanitizer(folder: Path) -> Wrapping:
 PLAIN = Mode("plain", plain)
 LEAKLINE = Mode("leakline", leakline)
 LEAKLINE_LOSS = Mode("loss", leakline_loss)
+LEAKLINE_PAGES = Mode("pages", leakline_pages)
+LEAKLINE_PAGES_UNWATCHED = Mode("unwatched", leakline_pages_unwatched)
+OWN_MODES = (LEAKLINE, LEAKLINE_LOSS, LEAKLINE_PAGES, LEAKLINE_PAGES_UNWATCHED)
 PEERS = (
     Mode("lsan", leak_sanitizer),
     Mode("heaptrack", heaptrack, slow=True),

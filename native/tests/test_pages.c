@@ -36,7 +36,7 @@ static void watch_everything(uint64_t at_ms) {
         blocks[i][0]++;
     }
     time_ns = at_ms * 1000000;
-    ll_watch_scan(&ll_pages.watch, &presence);
+    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
     ll_pages.watch.target_pages = ll_page_states.count;
     ll_watch_extend(&ll_pages.watch, test_clock);
 }
@@ -44,7 +44,7 @@ static void watch_everything(uint64_t at_ms) {
 static uint64_t idle_ms(const void* start, uint64_t now_ms) {
     struct ll_block block;
     uint64_t lower_ns = 0;
-    ll_watch_scan(&ll_pages.watch, &presence);
+    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
     ll_pages.now_ms = now_ms;
     CHECK(ll_block_at((uintptr_t)start, &block));
     CHECK(ll_pages_idle_ns(block, &lower_ns));
@@ -118,7 +118,7 @@ static void the_allocator_touches_no_block(void) {
         CHECK(ll_heap_release(blocks[i]));
         CHECK(ll_heap_usable_size(blocks[i + 1]) >= BLOCK_BYTES);
     }
-    ll_watch_scan(&ll_pages.watch, &presence);
+    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
     CHECK(ll_pages.watch.touches == before);
     CHECK(idle_ms(blocks[BLOCKS / 2 + 1], 5000) == 3999);
     for (int i = BLOCKS / 2; i < BLOCKS / 2 + FREED; i += 2) {
@@ -207,6 +207,36 @@ static void bounds_outlive_a_fork_that_copies(void) {
     CHECK(idle_ms(blocks[400], 5000) == 0);
 }
 
+static uint64_t reclaims;
+
+static uint64_t count_reclaims(void) {
+    return reclaims;
+}
+
+static void bounds_begin_anew_when_memory_was_reclaimed(void) {
+    ll_pages.watch.reclaimed = count_reclaims;
+    watch_everything(1000);
+    CHECK(idle_ms(blocks[50], 5000) == 3999);
+    time_ns = UINT64_C(5000) * 1000000;
+    reclaims++;
+    CHECK(idle_ms(blocks[50], 6000) == 999);
+    CHECK(idle_ms(blocks[50], 7000) <= 1999);
+    CHECK(idle_ms(blocks[50], 8000) == 2999);
+}
+
+// A reclaim during a scan may concern pages that it has already passed.
+static uint64_t reclaim_while_scanning(void) {
+    return reclaims++;
+}
+
+static void a_reclaim_during_a_scan_counts_for_the_next(void) {
+    ll_pages.watch.reclaimed = reclaim_while_scanning;
+    watch_everything(1000);
+    time_ns = UINT64_C(5000) * 1000000;
+    CHECK(idle_ms(blocks[50], 6000) == 999);
+    ll_pages.watch.reclaimed = NULL;
+}
+
 static void the_controller_follows_the_cost(void) {
     struct ll_watch watch = {.touch_ns = 1000, .watched_pages = 40, .target_pages = 40};
     ll_watch_adapt(&watch, 0, 100000000);
@@ -247,6 +277,8 @@ int main(void) {
     what_a_look_reads_stays_idle();
     a_large_block_is_never_used_until_it_is();
     pages_given_back_read_as_zeros();
+    bounds_begin_anew_when_memory_was_reclaimed();
+    a_reclaim_during_a_scan_counts_for_the_next();
     the_controller_follows_the_cost();
     parent_and_child_do_not_share_the_heap();
     bounds_outlive_a_fork_that_copies();

@@ -139,6 +139,13 @@ static void advise(void) {
     free(pages);
 }
 
+static void set_up_asynchronous_io(void) {
+    unsigned long context = 0;
+    printf("io_setup %ld\n", syscall(SYS_io_setup, 8, &context));
+    fill('a');
+    work();
+}
+
 int main(int count, char** arguments) {
     const char* what = count > 1 ? arguments[1] : "fork";
     for (int i = 0; i < BLOCKS; i++) {
@@ -147,6 +154,8 @@ int main(int count, char** arguments) {
     large = malloc(LARGE_BYTES);
     if (strcmp(what, "advise") == 0) {
         advise();
+    } else if (strcmp(what, "aio") == 0) {
+        set_up_asynchronous_io();
     } else if (strcmp(what, "threads") == 0) {
         fork_among_threads();
     } else {

@@ -22,6 +22,7 @@ WAYS = [
     ("syscall-fork", Tracking.ENDED, UNKNOWN),
     ("syscall-clone", Tracking.ENDED, UNKNOWN),
     ("advise", Tracking.ACTIVE, ""),
+    ("aio", Tracking.ENDED, "it uses asynchronous I/O"),
 ]
 
 

@@ -12,12 +12,16 @@
 #include "entry/sandbox.h"
 #include "entry/signals.h"
 #include "format/records.h"
+#include "lens/pages.h"
 #include "os/sandbox.h"
 #include "os/syscall.h"
 #include "process/process.h"
 
 // A filter of NULL only asks whether the kernel knows filters at all.
 static void before_filter(const struct sock_fprog* filter) {
+    if (filter != NULL) {
+        ll_pages_sandboxed();
+    }
     if (filter == NULL || !ll_process_is_watched() ||
         ll_sandbox_permits_looks(filter)) {
         return;

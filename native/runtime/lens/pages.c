@@ -9,9 +9,13 @@
 #include "lens/pages_state.h"
 #include "os/backing.h"
 #include "os/companion.h"
+#include "os/pinned.h"
+#include "os/reclaim.h"
 #include "os/syscall.h"
 
 struct ll_pages ll_pages;
+
+static bool is_settled; // between ll_pages_settle and ll_pages_resume
 
 bool ll_pages_prepare(void) {
     enum ll_presence_verdict verdict = ll_presence_try(&ll_pages.watch.touch_ns);
@@ -25,6 +29,7 @@ bool ll_pages_prepare(void) {
                            (unsigned)ll_options.context_blocks)) {
         ll_pages.ended = "there was no memory to keep blocks apart";
     }
+    ll_pages.watch.reclaimed = ll_reclaim_count;
     ll_pages.state = LL_TRACKING_active;
     return true;
 }
@@ -57,34 +62,44 @@ void ll_pages_end(const char* sentence) {
     ll_pages.ended = sentence;
 }
 
-static uint64_t own_cpu_ms(void) {
+const char ll_pages_pinned[] =
+    "it uses asynchronous I/O, which touches memory unseen, so the use of its heap is "
+    "not known";
+
+uint64_t ll_pages_own_cpu_ns(void) {
     struct timespec now = {0};
     (void)ll_syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
-// A look of its own: the companion's descriptors are not ours.
-static void scan_here(void) {
+bool ll_pages_scan_here(void) {
     struct ll_presence presence;
-    if (!ll_presence_open(&presence)) {
-        ll_pages_end("the kernel no longer tells which pages are in use");
-        return;
+    if (ll_pinned_io_is_set_up()) {
+        ll_pages_end(ll_pages_pinned);
+        return false;
     }
-    ll_watch_scan(&ll_pages.watch, &presence);
+    bool is_known = ll_presence_open(&presence) &&
+                    ll_watch_scan(&ll_pages.watch, &presence, ll_pages_own_cpu_ns);
     ll_presence_close(&presence);
+    if (!is_known) {
+        ll_pages_end("the kernel no longer tells which pages are in use");
+    }
+    return is_known;
 }
 
 void ll_pages_settle(void) {
     if (ll_pages.state == LL_TRACKING_active) {
         ll_pages_lock();
+        is_settled = true;
         // Taken before the scan: what it finds untouched was so at that time.
-        ll_pages.now_ms = own_cpu_ms();
-        scan_here();
+        ll_pages.now_ms = ll_pages_own_cpu_ns() / 1000000;
+        ll_pages_scan_here();
     }
 }
 
 void ll_pages_resume(void) {
-    if (ll_pages.state == LL_TRACKING_active) {
+    if (is_settled) {
+        is_settled = false;
         ll_watch_drop_again();
         ll_pages_unlock();
     }

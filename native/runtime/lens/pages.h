@@ -38,6 +38,10 @@ void ll_pages_fork_child(void);
 // Before a fork that nobody will tell us the end of: neither side is watched any more.
 void ll_pages_unknown_fork(void);
 
+// Before the process limits its own system calls: the watch needs more of them than it
+// may be left with.
+void ll_pages_sandboxed(void);
+
 // Before this process becomes another program, and when it did not.
 void ll_pages_suspend(void);
 void ll_pages_go_on(void);

@@ -8,6 +8,7 @@
 #include "heap/page_states.h"
 #include "lens/pages_state.h"
 #include "os/companion.h"
+#include "os/pinned.h"
 #include "os/syscall.h"
 
 enum {
@@ -16,6 +17,8 @@ enum {
     SLEEP_MOST_MS = 200,
     // A scan is to take no more than this share of the program's time.
     SCAN_SHARE = 200,
+    // Scans from one search for asynchronous I/O to the next.
+    PINNED_EVERY = 16,
 };
 
 static uint64_t clock_ns(long clock) {
@@ -42,8 +45,12 @@ static void sleep_ms(uint64_t milliseconds) {
 
 static void scan_once(const struct ll_presence* presence, uint64_t cpu_ns) {
     struct ll_watch* watch = &ll_pages.watch;
+    if (watch->scans % PINNED_EVERY == 0 && ll_pinned_io_is_set_up()) {
+        ll_pages_end(ll_pages_pinned);
+        return;
+    }
     uint64_t touches = watch->touches;
-    if (!ll_watch_scan(watch, presence)) {
+    if (!ll_watch_scan(watch, presence, ll_pages_cpu_ns)) {
         ll_pages_end("the kernel no longer tells which pages are in use");
         return;
     }

@@ -36,21 +36,13 @@ static void do_alone(void (*action)(bool is_certain)) {
     }
 }
 
-static bool scan_here(void) {
-    struct ll_presence presence;
-    if (!ll_presence_open(&presence)) {
-        return false;
-    }
-    bool is_known = ll_watch_scan(&ll_pages.watch, &presence);
-    ll_presence_close(&presence);
-    return is_known;
-}
-
 // A private view begins with an empty page table, so what was touched before has to be
 // known first.
 static void freeze(bool is_certain) {
-    if (!is_certain || !scan_here()) {
+    if (!is_certain) {
         ll_watch_end(&ll_pages.watch);
+    } else {
+        ll_pages_scan_here();
     }
     ll_backing_freeze(ll_range.start, ll_range.used_bytes);
 }
@@ -59,7 +51,8 @@ static void renew(bool is_certain) {
     if (!is_certain) {
         ll_pages_end("it forked while not all of its threads could be stopped; its "
                      "heap was not watched from then on");
-    } else if (!scan_here() || !ll_backing_renew(ll_range.start, ll_range.used_bytes)) {
+    } else if (!ll_pages_scan_here() ||
+               !ll_backing_renew(ll_range.start, ll_range.used_bytes)) {
         ll_pages_end("it forked, and its heap could not be watched from then on");
     } else {
         ll_pages.mappings++;
@@ -97,12 +90,20 @@ void ll_pages_fork_child(void) {
     }
 }
 
-void ll_pages_unknown_fork(void) {
+static void leave(const char* sentence) {
     if (ll_backing_is_shared()) {
         ll_pages_lock();
         ll_backing_freeze(ll_range.start, ll_range.used_bytes);
-        ll_pages_end("it forked by a system call of its own, and its heap was not "
-                     "watched from then on");
+        ll_pages_end(sentence);
         ll_pages_unlock();
     }
+}
+
+void ll_pages_unknown_fork(void) {
+    leave("it forked by a system call of its own, and its heap was not watched from "
+          "then on");
+}
+
+void ll_pages_sandboxed(void) {
+    leave("it limited its own system calls, and its heap was not watched from then on");
 }

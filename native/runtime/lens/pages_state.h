@@ -21,11 +21,20 @@ extern struct ll_pages ll_pages;
 void ll_pages_lock(void);
 void ll_pages_unlock(void);
 
+// Says that asynchronous I/O ended the watch.
+extern const char ll_pages_pinned[];
+
 // Ends the watch for good. The lock is held.
 void ll_pages_end(const char* sentence);
 
 // The task of the companion.
 void ll_pages_keep_watch(void);
 
-// Processor time of the watched process so far.
+// Processor time of the watched process so far; for the companion, and for the process
+// itself.
 uint64_t ll_pages_cpu_ns(void);
+uint64_t ll_pages_own_cpu_ns(void);
+
+// Scans in the process itself, whose descriptors are not the companion's. False when
+// that ended the watch.
+bool ll_pages_scan_here(void);

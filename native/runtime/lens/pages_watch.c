@@ -49,14 +49,36 @@ static void count_watched(struct ll_watch* watch) {
     watch->watched_pages = watched;
 }
 
-bool ll_watch_scan(struct ll_watch* watch, const struct ll_presence* presence) {
+static uint64_t reclaimed(const struct ll_watch* watch) {
+    return watch->reclaimed == NULL ? 0 : watch->reclaimed();
+}
+
+static bool change(size_t page, uint64_t from, uint64_t to);
+
+static void begin_anew(uint64_t since_ms) {
+    size_t count = page_count();
+    for (size_t page = 0; page < count; page++) {
+        uint64_t state = get(page);
+        if (is_watched(state)) {
+            change(page, state & LL_PAGE_TIME, since_ms + LL_PAGE_FIRST);
+        }
+    }
+}
+
+bool ll_watch_scan(struct ll_watch* watch, const struct ll_presence* presence,
+                   ll_watch_clock* clock) {
     uintptr_t start = ll_page_states.start;
     uintptr_t end = address_of(page_count());
+    uint64_t before = reclaimed(watch);
     watch->scans++;
     if (!ll_presence_visit(presence, start, end, note_present, watch)) {
         ll_watch_end(watch);
         return false;
     }
+    if (reclaimed(watch) != watch->last_reclaimed) {
+        begin_anew(clock() / 1000000);
+    }
+    watch->last_reclaimed = before;
     count_watched(watch);
     return true;
 }

@@ -15,19 +15,27 @@ struct ll_watch {
     uint64_t target_pages;  // to be watched
     uint64_t hand;          // page where the next search begins
     uint64_t last_cpu_ns;   // processor time at the last scan
+
+    // Changes when the system has reclaimed memory; NULL: it never does. What it gave
+    // before the last scan.
+    uint64_t (*reclaimed)(void);
+    uint64_t last_reclaimed;
 };
 
-// Ends the watch over pages that were touched. False when the kernel does not tell: the
-// watch over all pages ends then.
-bool ll_watch_scan(struct ll_watch* watch, const struct ll_presence* presence);
+// Tells the processor time of the program.
+typedef uint64_t ll_watch_clock(void);
+
+// Ends the watch over pages that were touched. When memory may have been reclaimed
+// since the last scan began, a page that is out may have been in: all bounds begin
+// anew. False when the kernel does not tell: the watch over all pages ends then.
+bool ll_watch_scan(struct ll_watch* watch, const struct ll_presence* presence,
+                   ll_watch_clock* clock);
 
 // Sets the number of pages to be watched by what the touches since the last time cost:
 // more below 0.5 % of the processor time, fewer above 1.5 %.
 void ll_watch_adapt(struct ll_watch* watch, uint64_t touches, uint64_t elapsed_ns);
 
-// Takes pages out of the page table until there are as many as there should be. `clock`
-// tells the processor time of the program.
-typedef uint64_t ll_watch_clock(void);
+// Takes pages out of the page table until there are as many as there should be.
 void ll_watch_extend(struct ll_watch* watch, ll_watch_clock* clock);
 
 // Takes all watched pages out again that were touched by ourselves. For a stopped

@@ -1,0 +1,7 @@
+// Memory that devices or kernel threads read and write without the page table.
+#pragma once
+#include <stdbool.h>
+
+// True when the process has set up asynchronous I/O (io_uring, AIO) or remote direct
+// memory access, whose buffers are touched unseen.
+bool ll_pinned_io_is_set_up(void);
