@@ -25,8 +25,8 @@ bool ll_pages_prepare(void) {
         return false;
     }
     ll_pages.is_coarse = verdict == LL_PRESENCE_COARSE;
-    if (!ll_contexts_start((unsigned)ll_options.context_depth,
-                           (unsigned)ll_options.context_blocks)) {
+    if (!ll_page_contexts_start((unsigned)ll_options.context_depth,
+                                (unsigned)ll_options.context_blocks)) {
         ll_pages.ended = "there was no memory to keep blocks apart";
     }
     ll_pages.watch.reclaimed = ll_reclaim_count;

@@ -179,7 +179,7 @@ static void settled_in_common(void* block, size_t size_bytes, ll_site site) {
     ll_lock_drop(&context->lock);
 }
 
-bool ll_contexts_start(unsigned depth, unsigned live_blocks) {
+bool ll_page_contexts_start(unsigned depth, unsigned live_blocks) {
     static const struct ll_segregation rules = {allocate, settled_in_common};
     context_depth = depth < DEPTH_MAX ? depth : DEPTH_MAX;
     threshold = live_blocks > 0 ? live_blocks : 1;

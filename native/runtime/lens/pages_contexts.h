@@ -7,4 +7,4 @@
 
 // Makes the tables and tells the heap. Before the first allocation. False without
 // memory.
-bool ll_contexts_start(unsigned depth, unsigned live_blocks);
+bool ll_page_contexts_start(unsigned depth, unsigned live_blocks);
