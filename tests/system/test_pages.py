@@ -1,6 +1,7 @@
 """Lens `pages` on whole programs: what is idle is found, what is used is not."""
 
 import json
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,50 @@ def test_both_lenses_look_at_one_run(build: Build, watch: Watch) -> None:
     assert outcome.returncode == 0
     assert "list_stale" in outcome.functions("stale")
     assert outcome.report["run"]["lenses"]["reach"] == "active"
+
+
+@pytest.fixture(scope="module")
+def raw_recording(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the corpus program once and record every block."""
+    path = tmp_path_factory.mktemp("raw") / "recording"
+    program = build("pages_staleness.c", "-O1")
+    words = ("run", "--lens", "pages", "--raw-blocks", "-o", path, "--", program, "0.4")
+    assert leakline(*words).returncode == 0
+    return path
+
+
+def test_every_block_and_page_is_there_as_json_lines(raw_recording: Path) -> None:
+    done = leakline("blocks", raw_recording)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    sites = {
+        row["site"]: {frame["function"] for frame in row["frames"]}
+        for row in rows
+        if "frames" in row
+    }
+    stale = [
+        row for row in rows if "block" in row and "list_stale" in sites[row["site"]]
+    ]
+    assert len(stale) == 20000  # as many as the program makes
+    assert {row["size_bytes"] for row in stale} == {48}
+    pages = [row for row in rows if "page" in row]
+    starts = sum(row["blocks"] for row in pages)
+    assert starts == sum("block" in row for row in rows)
+
+
+def test_xml_holds_the_same(raw_recording: Path, tmp_path: Path) -> None:
+    target = tmp_path / "heap.xml"
+    done = leakline("blocks", raw_recording, "--format", "xml", "--output", target)
+    assert done.returncode == 0, done.stderr
+    heap = ET.parse(target).getroot()  # noqa: S314 - our own file
+    blocks = heap.findall("block")
+    lines = leakline("blocks", raw_recording).stdout.splitlines()
+    assert len(blocks) == sum('{"block"' in line for line in lines)
+    assert {block.get("site") for block in blocks} <= {
+        site.get("number") for site in heap.findall("site")
+    }
+
+
+def test_a_recording_without_blocks_is_refused(recording: Path) -> None:
+    done = leakline("blocks", recording)
+    assert done.returncode != 0
+    assert "has no records of single blocks" in done.stderr

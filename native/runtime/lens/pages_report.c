@@ -140,6 +140,42 @@ static void write_raw_block(struct ll_block block, struct idle idle) {
     ll_record(LL_RECORD_raw_block, &record, sizeof record, NULL, 0);
 }
 
+// Live blocks of a span that start on a page of it.
+static uint32_t blocks_on_page(const struct ll_span* span, uintptr_t page) {
+    uint32_t count = 0;
+    uint32_t size = span->block_size;
+    uint32_t index = 0;
+    if (size != 0 && page > span->start) {
+        index = (uint32_t)((page - span->start + size - 1) / size);
+    }
+    for (; index < span->capacity; index++) {
+        uintptr_t start = span->start + (uintptr_t)index * size;
+        if (start >= page + ((uintptr_t)1 << LL_PAGE_SHIFT)) {
+            break;
+        }
+        count += start >= page && ll_word_is_live(span, index);
+    }
+    return count;
+}
+
+static void write_raw_pages(uint64_t now_ms) {
+    for (size_t page = 0; page < ll_page_states.count; page++) {
+        uintptr_t address = ll_page_states.start + (page << LL_PAGE_SHIFT);
+        const struct ll_span* span = ll_span_of((void*)address);
+        if (span->kind != LL_SPAN_SMALL && span->kind != LL_SPAN_LARGE) {
+            continue;
+        }
+        struct idle idle = idle_of_page(address, now_ms);
+        struct ll_record_raw_page record = {
+            .address = address,
+            .lower_ms = idle.lower_ms,
+            .blocks = blocks_on_page(span, address),
+            .flags = idle.flags,
+        };
+        ll_record(LL_RECORD_raw_page, &record, sizeof record, NULL, 0);
+    }
+}
+
 static bool count_block(struct ll_block block, void* context) {
     struct census* census = context;
     if (ll_block_is_ignored(block) || ll_block_is_inherited(block)) {
@@ -207,6 +243,9 @@ void ll_pages_write(void) {
         return;
     }
     struct census census = {.now_ms = ll_pages.now_ms};
+    if (ll_options.raw_blocks) {
+        write_raw_pages(census.now_ms);
+    }
     ll_heap_visit(count_block, &census);
     if (census.groups.dropped > 0) {
         say_not_seen("memory ran out while idle blocks were counted; some are missing");

@@ -35,6 +35,7 @@ COMMANDS = {
     "report": "render a recording again",
     "diff": "compare two recordings or reports: what is new, grown and gone",
     "explain": "tell the whole story of one finding, and what to do about it",
+    "blocks": "write what lens pages knew of every block, for other tools",
     "snapshot": "look at the heap of a watched program while it runs",
     "preload": "print the environment that watches a service",
     "check": "find leaks in source code, also on paths that no test runs",

@@ -37,6 +37,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=count,
         help=f"frames kept of each call stack, 1 to {_DEEPEST} (default: 64)",
     )
+    parser.add_argument(
+        "--raw-blocks",
+        action="store_true",
+        help="with lens pages: record every block, for `leakline blocks`",
+    )
     caller = parse_options(os.environ.get(VARIABLE, ""))
     parser.set_defaults(
         **{name: caller[name] for name in ("lens", "depth") if name in caller}
@@ -63,6 +68,8 @@ def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
     options = {"recording": recording, "lens": ",".join(lenses)}
     if arguments.depth is not None:
         options["depth"] = str(arguments.depth)
+    if arguments.raw_blocks:
+        options["raw_blocks"] = "1"
     if arguments.no_children:
         options["children"] = "0"
     return options
