@@ -338,3 +338,31 @@ int perhaps_there_already_bad(struct tree** root, int key) {
     }
     return 0;
 }
+
+struct chain {
+    struct link* first;
+    struct link* last;
+};
+
+static struct chain* notes;
+
+static int append_note(struct chain** chain, char* name) {
+    struct link* one = calloc(1, sizeof *one);
+    one->name = name;
+    if (!*chain) {
+        *chain = calloc(1, sizeof **chain);
+        (*chain)->first = (*chain)->last = one;
+        return 0;
+    }
+    (*chain)->last->next = one;
+    (*chain)->last = one;
+    return 0;
+}
+
+int appended_twice_ok(void) {
+    int result = append_note(&notes, strdup("one"));
+    if (result == 0) {
+        result = append_note(&notes, strdup("two"));
+    }
+    return result;
+}

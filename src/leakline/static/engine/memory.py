@@ -83,8 +83,8 @@ def store(
     base, offset = pointer
     if isinstance(offset, int):
         _forget_overlapped(ctx, s, base, offset, size_bytes)
-        if size_bytes == POINTER_BYTES:
-            _unlink(ctx, s, base)
+        if offset == 0 and not isinstance(value, int):
+            _unlink(ctx, s, base, value[0])
     else:
         _forget_numbers(s, base)
     set_cell(ctx, s, base, offset, value, size_bytes)
@@ -103,13 +103,15 @@ def set_cell(
         del s.writable_holders()[place]
 
 
-def _unlink(ctx: Context, s: State, base: int) -> None:
-    """A store through a pointer that an object holds may change who holds the object.
+def _unlink(ctx: Context, s: State, base: int, stored: int) -> None:
+    """An element leaves a doubly linked list: `*e->previous = e->next`.
 
-    That is how elements leave doubly linked lists: `*e->previous = e->next`.
+    Whatever held it may be the place that is written to.
     """
     key = ctx.terms.keys[base]
     if key[0] != "cell" or ctx.terms.kinds[key[1]] != SYMBOL:
+        return
+    if ctx.terms.keys[stored][:2] != ("cell", key[1]):
         return
     element = key[1]
     for place, offset in _places_of(ctx, s, element):
