@@ -32,6 +32,9 @@ _CANONICAL = {
     "ule": ("ult", True, True),
 }
 
+# Variables of the C library that always hold an open stream.
+_STREAMS = frozenset(("global", name) for name in ("stdin", "stdout", "stderr"))
+
 # Symbols that exist before the function runs differ from whatever it allocates.
 _OLDER_THAN_FRESH = frozenset({"arg", "cell"})
 
@@ -83,6 +86,8 @@ def range_of(ctx: Context, s: State, base: int) -> Range:
     if ctx.terms.kinds[base] != SYMBOL:
         return NON_NULL
     key = ctx.terms.keys[base]
+    if key[0] == "cell" and ctx.terms.keys[key[1]] in _STREAMS:
+        return NON_NULL
     return _natural_range(key[0], key)
 
 

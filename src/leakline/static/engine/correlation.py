@@ -5,32 +5,85 @@ zero and the other that `b` is: callers who ask about both must hear that one of
 is, or they would follow calls that cannot follow each other.
 """
 
+from typing import NamedTuple
+
 from leakline.static.engine.context import Context
 from leakline.static.engine.naming import nameable
-from leakline.static.engine.ranges import Range, narrowed
+from leakline.static.engine.ranges import ANY, Range, contains, hull, narrowed
 from leakline.static.engine.state import Known, State
 
-_MOST_ALTERNATIVES = 4
-_MOST_CONDITIONS = 6
+_MOST_ALTERNATIVES = 8
+_MOST_CONDITIONS = 12
+_MOST_LINKS = 3
+
+
+class Link(NamedTuple):
+    """A value that was joined: its base, and what each of the two states knew of it."""
+
+    base: int
+    mine: Range
+    theirs: Range
 
 
 def joined_alternatives(
-    ctx: Context, s: State, other: State, ranges: dict[int, Range]
+    ctx: Context,
+    s: State,
+    other: State,
+    ranges: dict[int, Range],
+    links: list[Link],
 ) -> tuple[Known, ...]:
-    """What one of two states that become one knew; `ranges` is what both know."""
+    """What one of two states that become one knew; `ranges` is what both know.
+
+    Where a joined value is null in one of them only, asking for it later tells them
+    apart again.
+    """
     if s.ranges is other.ranges and s.alternatives == other.alternatives:
         return s.alternatives
-    found: dict[Known, None] = {}
-    for state in (s, other):
+    found: list[dict[int, Range]] = []
+    telling = [link for link in links if _tells(link)][:_MOST_LINKS]
+    mine = {link.base: link.mine for link in telling if link.mine != ANY}
+    theirs = {link.base: link.theirs for link in telling}
+    for state, linked in ((s, mine), (other, theirs)):
         own = _lost(ctx, state, ranges)
+        own.update(linked)
         for known in possible_alternatives(state) or ((),):
-            merged = {**dict(known), **own}
-            if len(merged) > _MOST_CONDITIONS:
-                return ()
-            found[tuple(sorted(merged.items()))] = None
-    if () in found or len(found) > _MOST_ALTERNATIVES:
+            _add(found, {**dict(known), **own})
+    if {} in found or len(found) > _MOST_ALTERNATIVES:
         return ()
-    return tuple(found)
+    if max(map(len, found)) > _MOST_CONDITIONS:
+        return ()
+    return tuple(tuple(sorted(known.items())) for known in found)
+
+
+def _tells(link: Link) -> bool:
+    if link.mine == ANY:
+        return contains(link.theirs, 0) != contains(link.theirs, 1)
+    return narrowed(link.mine, link.theirs) is None
+
+
+def _add(found: list[dict[int, Range]], new: dict[int, Range]) -> None:
+    """Add an alternative; two that differ in whether one thing holds become one."""
+    for place, known in enumerate(found):
+        wider = _either(known, new)
+        if wider is not None:
+            del found[place]
+            _add(found, wider)
+            return
+    found.append(new)
+
+
+def _either(one: dict[int, Range], other: dict[int, Range]) -> dict[int, Range] | None:
+    """Conditions that hold exactly when one or the other do; None without such."""
+    if one.items() <= other.items():
+        return one
+    if other.items() <= one.items():
+        return other
+    if one.keys() != other.keys():
+        return None
+    differing = [base for base in one if one[base] != other[base]]
+    if len(differing) > 1 or hull(one[differing[0]], other[differing[0]]) != ANY:
+        return None
+    return {base: known for base, known in one.items() if base != differing[0]}
 
 
 def _lost(ctx: Context, s: State, ranges: dict[int, Range]) -> dict[int, Range]:

@@ -6,7 +6,7 @@ from typing import Any
 from leakline.static.engine import memory
 from leakline.static.engine.constraints import value_range
 from leakline.static.engine.context import Context
-from leakline.static.engine.correlation import joined_alternatives
+from leakline.static.engine.correlation import Link, joined_alternatives
 from leakline.static.engine.heap import collect
 from leakline.static.engine.ranges import ANY, Range, hull
 from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, Cells, State
@@ -190,8 +190,8 @@ def collect_all(ctx: Context, states: Iterable[State]) -> None:
 def join(ctx: Context, s: State, other: State, place: object) -> None:
     """Change the first state so that it covers both."""
     ranges = _joined_ranges(s, other)
-    s.alternatives = joined_alternatives(ctx, s, other, ranges)
-    _join_registers(ctx, s, other, place, ranges)
+    links = _join_registers(ctx, s, other, place, ranges)
+    s.alternatives = joined_alternatives(ctx, s, other, ranges, links)
     _join_memory(ctx, s, other, place, ranges)
     _join_objects(s, other)
     s.replace_ranges(ranges)
@@ -263,8 +263,9 @@ def _joined(
 
 def _join_registers(
     ctx: Context, s: State, other: State, place: object, ranges: dict[int, Range]
-) -> None:
+) -> list[Link]:
     theirs = other.env
+    links: list[Link] = []
     for register, mine in list(s.env.items()):
         their = theirs.get(register)
         if their is mine or their == mine:
@@ -273,9 +274,13 @@ def _join_registers(
             their = ctx.terms.symbol("undef", register)
         pointer = register not in ctx.flow.numbers
         name = (place, register)
-        s.env[register] = _joined(
-            ctx, s, other, mine, their, name, ranges, pointer=pointer
-        )
+        both = _joined(ctx, s, other, mine, their, name, ranges, pointer=pointer)
+        s.env[register] = both
+        if not isinstance(both, int):
+            # Joined here before: the alternatives say already what it may be.
+            before = ANY if mine == both else value_range(ctx, s, mine)
+            links.append(Link(both[0], before, value_range(ctx, other, their)))
+    return links
 
 
 def _join_memory(
