@@ -62,6 +62,21 @@ static void note_for(const struct dl_phdr_info* info, struct ll_patch_result res
     }
 }
 
+// Whether the user wants a module left alone, as one that checks its own code.
+static bool is_excepted(const char* path) {
+    const char* slash = strrchr(path, '/');
+    const char* name = slash == NULL ? path : slash + 1;
+    size_t length = strlen(name);
+    for (const char* at = ll_options.unpatched; *at != '\0';) {
+        const char* end = strchrnul(at, ',');
+        if ((size_t)(end - at) == length && strncmp(at, name, length) == 0) {
+            return true;
+        }
+        at = *end == ',' ? end + 1 : end;
+    }
+    return false;
+}
+
 // Stores of all modules that were patched, and those of them that are not seen.
 static struct {
     uint32_t stores;
@@ -72,7 +87,14 @@ static int patch_one(struct dl_phdr_info* info, size_t size, void* unused) {
     (void)size;
     (void)unused;
     struct ll_patch_target target = ll_loaded_describe(info);
-    if (!ll_loaded_is_left_alone(info, &target) && !stamps_itself(info)) {
+    if (ll_loaded_is_left_alone(info, &target) || stamps_itself(info)) {
+        return 0;
+    }
+    if (is_excepted(ll_module_path(info))) {
+        ll_note_about_module(
+            LL_NOT_SEEN_losses, LL_PLAN_OK,
+            "left unpatched as asked, losses in it are not seen: ", info);
+    } else {
         struct ll_patch_result result = ll_patch_module(ll_options.plans, &target);
         note_for(info, result);
         totals.stores += result.stores;

@@ -19,15 +19,18 @@ static void note(uint32_t reason, uint32_t detail, const char* sentence,
     ll_process_note_not_seen(reason, detail, text);
 }
 
+const char* ll_module_path(const struct dl_phdr_info* info) {
+    static char program[1024];
+    if (info->dlpi_name[0] != '\0') {
+        return info->dlpi_name;
+    }
+    ll_syscall(SYS_readlink, "/proc/self/exe", program, sizeof program - 1);
+    return program;
+}
+
 void ll_note_about_module(uint32_t reason, uint32_t detail, const char* sentence,
                           const struct dl_phdr_info* info) {
-    char program[1024] = {0};
-    const char* name = info->dlpi_name;
-    if (name[0] == '\0') {
-        ll_syscall(SYS_readlink, "/proc/self/exe", program, sizeof program - 1);
-        name = program;
-    }
-    note(reason, detail, sentence, name);
+    note(reason, detail, sentence, ll_module_path(info));
 }
 
 char* ll_append_number(char* end, uint32_t number, const char* text) {

@@ -11,8 +11,8 @@
 static const struct kind {
     char magic[8];
     char suffix[9];
-} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '3'}, ".plan3"},
-  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '3'}, ".births3"};
+} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '4'}, ".plan4"},
+  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '4'}, ".births4"};
 
 static const struct kind* wanted_kind(void) {
     return ll_births_on ? &births : &losses;
@@ -26,6 +26,9 @@ static bool is_for(const struct ll_plan_header* header, const uint8_t* build_id,
 }
 
 static bool lies_in_file(const struct ll_plan* plan) {
+    if (plan->header->run_count > 1) {
+        return false;
+    }
     for (uint32_t i = 0; i < plan->header->run_count; i++) {
         const struct ll_plan_run* run = &plan->runs[i];
         if ((uint64_t)run->page + run->count > plan->header->text_page_count) {

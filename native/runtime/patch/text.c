@@ -79,12 +79,17 @@ static bool is_usable(const struct ll_patched* module,
            !module->unmapped[patch->mapping] && leads_to_its_page(module, patch);
 }
 
+// By an instruction: libc's own functions may be about to lead nowhere.
+static void copy(void* to, const void* from, size_t size_bytes) {
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size_bytes) : : "memory");
+}
+
 static void write_back(const struct ll_patched* module,
                        const struct ll_plan_patch* patch) {
     uintptr_t address = module->bias + patch->address;
     if (patch->length <= sizeof patch->original &&
         lies_in_text(module, address, patch->length)) {
-        memcpy((void*)address, patch->original, patch->length);
+        copy((void*)address, patch->original, patch->length);
     }
 }
 
@@ -112,16 +117,18 @@ uint32_t ll_text_patch(struct ll_patched* module, int* refused) {
     // Executable all the while: libc itself is patched, and a signal may come.
     int writable = PROT_READ | PROT_WRITE | PROT_EXEC;
     *refused = module->lacks_room ? protect(module, writable) : 0;
-    for (uint32_t i = 0; i < header->run_count && *refused == 0; i++) {
-        *refused = map_run(module, &module->plan.runs[i]);
+    if (*refused == 0 && header->run_count > 0) {
+        *refused = map_run(module, &module->plan.runs[0]);
     }
-    if (*refused != 0 || !module->lacks_room) {
-        return *refused != 0 ? 0 : header->stores - header->left_out;
+    uint32_t seen = *refused == 0 ? header->stores - header->left_out : 0;
+    if (*refused == 0 && module->lacks_room) {
+        protect(module, writable);
+        seen = write_back_unusable(module);
     }
-    *refused = protect(module, writable);
-    uint32_t usable = write_back_unusable(module);
-    protect(module, PROT_READ | PROT_EXEC);
-    return usable;
+    if (module->lacks_room) {
+        protect(module, PROT_READ | PROT_EXEC);
+    }
+    return seen;
 }
 
 bool ll_text_restore(const struct ll_patched* module) {

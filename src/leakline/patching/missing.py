@@ -7,15 +7,16 @@ from leakline.patching.plans import Wanted
 from leakline.recording._format import NotSeen, NotSeenRecord
 from leakline.recording.reader import open_recording
 
-# The verdict on a plan that the runtime writes as the detail of its note.
-MISSING = 1
+# Verdicts on a plan that the runtime writes as the detail of its note: missing, unsafe,
+# damaged. Those that are neither are not made again.
+_UNUSABLE = (1, 2, 3)
 
 
 _KINDS = {NotSeen.LOSSES: PlanKind.LOSS, NotSeen.ACCESSES: PlanKind.ACCESSES}
 
 
 def missing_plans(recording: Path) -> list[Wanted]:
-    """Return the plans, each once, in the order they were missed.
+    """Return the plans that were missing or not used, each once, in their order.
 
     Raises:
         RecordingError: The file is no recording that can be read.
@@ -26,7 +27,7 @@ def missing_plans(recording: Path) -> list[Wanted]:
             for _, record in opened.records()
             if isinstance(record, NotSeenRecord)
             and record.reason in _KINDS
-            and record.detail == MISSING
+            and record.detail in _UNUSABLE
         ]
     return [Wanted(kind, module) for kind, module in dict.fromkeys(missed)]
 

@@ -15,9 +15,9 @@ from leakline.patching.placement import PAGE
 from leakline.patching.plan import Page, Plan
 from leakline.patching.trampolines import HEAP_TAG
 
-_MAGICS = {False: b"llplan03", True: b"llbrth03"}
+_MAGICS = {False: b"llplan04", True: b"llbrth04"}
 # By whether births are noted. Plans of other versions lie beside ours undisturbed.
-SUFFIXES = {False: ".plan3", True: ".births3"}
+SUFFIXES = {False: ".plan4", True: ".births4"}
 HEADER = Struct("<8s12I2Q32s")
 RUN = Struct("<QII")
 MAPPING = Struct("<qII")
@@ -25,8 +25,6 @@ PATCH = Struct("<IIBBB13s")
 SITE = Struct("<II")
 # Sharing looks at this many pages that still have room; more finds little more.
 _OPEN_PAGES = 48
-# Unpatched pages between patched ones are worth less than another mapping.
-_GAP_PAGES = 16
 
 
 @dataclass(slots=True)
@@ -103,18 +101,15 @@ _WORD_MASK = (1 << 64) - 1
 
 
 def _runs(plan: Plan) -> list[tuple[int, int]]:
-    """Return address and count of neighbouring pages with patches."""
-    touched = set()
-    for patch in plan.patches:
-        touched.add(patch.address & -PAGE)
-        touched.add((patch.address + len(patch.replacement) - 1) & -PAGE)
-    runs: list[tuple[int, int]] = []
-    for page in sorted(touched):
-        if runs and page - runs[-1][0] <= (runs[-1][1] + _GAP_PAGES) * PAGE:
-            runs[-1] = (runs[-1][0], (page - runs[-1][0]) // PAGE + 1)
-        else:
-            runs.append((page, 1))
-    return runs
+    """Return address and count of the pages from the first patch to the last.
+
+    One range, so that the text is either replaced or not.
+    """
+    if not plan.patches:
+        return []
+    first = min(patch.address for patch in plan.patches) & -PAGE
+    last = max(patch.address + len(patch.replacement) - 1 for patch in plan.patches)
+    return [(first, (last - first) // PAGE + 1)]
 
 
 def is_sound(path: Path, build_id: bytes, *, births: bool = False) -> bool:

@@ -560,6 +560,11 @@ OPTIONS: dict[str, RuntimeOption] = {
         "",
         "folder of patch plans for lens loss",
     ),
+    "unpatched": RuntimeOption(
+        str,
+        "",
+        "file names of modules to leave unpatched, separated by commas",
+    ),
     "births": RuntimeOption(
         bool,
         False,
