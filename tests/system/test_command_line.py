@@ -2,7 +2,10 @@
 
 import gzip
 import json
+import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import jsonschema
@@ -14,6 +17,7 @@ from .command import Build, leakline, plain
 from .conftest import LEAKLINE
 
 ROOT = Path(__file__).parents[2]
+OPENAT = 257
 SCHEMA = ROOT / "docs" / "schema" / "leakline-1.schema.json"
 
 
@@ -50,6 +54,33 @@ def test_a_run_that_could_not_be_checked_is_no_success(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "nothing was checked" in done.stderr
     assert leakline("run", "--", "false", env=env).returncode == 1
+
+
+def wait_for_system_call(pid: int, number: int) -> None:
+    deadline = time.monotonic() + 30
+    state = Path(f"/proc/{pid}/syscall")
+    while not state.read_text().startswith(f"{number} "):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_report_that_is_ended_leaves_nothing_behind(
+    tmp_path: Path, number: int
+) -> None:
+    # Nobody reads from the pipe, so that the report waits for ever to open it.
+    os.mkfifo(tmp_path / "pipe")
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    with subprocess.Popen(
+        [LEAKLINE, "run", "--report-file", tmp_path / "pipe", "--", "true"],
+        env={**os.environ, "TMPDIR": str(folder), "XDG_STATE_HOME": str(folder)},
+    ) as process:
+        wait_for_system_call(process.pid, OPENAT)
+        assert list(folder.iterdir()) != []
+        process.send_signal(number)
+        assert process.wait(timeout=30) == -number
+    assert list(folder.iterdir()) == []
 
 
 def test_a_run_that_did_not_start_leaves_no_recording(tmp_path: Path) -> None:

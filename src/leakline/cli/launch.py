@@ -36,6 +36,14 @@ _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _SENT_BY_KERNEL = 0x80
 
 
+class EndedBySignal(BaseException):
+    """A signal asks this process to end; what it has made is to be removed first."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
 class Child:
     """The running program.
 
@@ -124,6 +132,17 @@ class Child:
             os.write(failure, str(error.errno).encode())
         finally:
             os._exit(127)
+
+
+def tidy_up_before_ending() -> None:
+    """Lets signals that end this process raise `EndedBySignal` from now on."""
+
+    def end(number: int, _frame: object) -> None:
+        raise EndedBySignal(number)
+
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, end)
 
 
 def leave_input_to_program() -> None:

@@ -16,10 +16,12 @@ from leakline.cli.environment import watching_environment
 from leakline.cli.inspection.program import find_program, refuse_unwatchable
 from leakline.cli.launch import (
     Child,
+    EndedBySignal,
     die_like,
     exit_code_of,
     leave_input_to_program,
     leave_output_to_program,
+    tidy_up_before_ending,
 )
 from leakline.cli.storage import RecordingPlace
 from leakline.errors import LeaklineError, ProgramError, UsageError
@@ -65,11 +67,16 @@ def run(arguments: Namespace) -> int:
     place = RecordingPlace(arguments.recording, os.environ)
     try:
         child = _start(arguments, place, path, command)
+        tidy_up_before_ending()
         leave_input_to_program()
         if not _reports_to_descriptor(arguments.report_file):
             leave_output_to_program()
         status = _wait(child, arguments.every, place.path)
         verdict = _report(arguments, place, command, status)
+    except EndedBySignal as end:
+        place.discard()
+        die_like(end.number)
+        return exit_code_of(end.number)
     finally:
         place.discard()
     if status == 0:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from leakline.errors import ProgramError
+from leakline.folders import cache_path, is_private
 from leakline.patching.kinds import PlanKind
 from leakline.patching.module import PlanError
 from leakline.symbols.elf import ElfError, read_elf
@@ -61,9 +62,7 @@ def plan_folder() -> Path:
     Raises:
         ProgramError: Others can write to it: a plan is code that will be run.
     """
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    home = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    folder = home / "leakline" / "plans"
+    folder = cache_path() / "plans"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -71,9 +70,7 @@ def plan_folder() -> Path:
             f"{folder}: no folder for patch plans can be made: {error.strerror}"
         ) from None
     for path in (folder, folder.parent):
-        state = path.lstat()
-        own = stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid()
-        if not own or state.st_mode & 0o022:
+        if not is_private(path):
             raise ProgramError(
                 f"{path}: others can write to this folder of patch plans, which are"
                 " code; make it yours alone (chmod 700) or set XDG_CACHE_HOME"

@@ -8,21 +8,16 @@ import os
 import tempfile
 from pathlib import Path
 
+from leakline.folders import private_cache
+
 # Oldest files go when a folder has grown beyond this.
 MAX_BYTES = 2 << 30
 KEEP_BYTES = MAX_BYTES * 3 // 4
 
 
 def user_cache_folder() -> Path | None:
-    """The folder, made when needed; None when this user cannot have one."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    try:
-        folder = (base if base.is_absolute() else Path.home() / ".cache") / "leakline"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        is_ours = folder.stat().st_uid == os.getuid() and os.access(folder, os.W_OK)
-    except (OSError, RuntimeError):
-        return None
-    return folder if is_ours else None
+    """The folder, made when needed; None when this user cannot have a safe one."""
+    return private_cache()
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -1,7 +1,6 @@
 """Keeps prepared symbol files between reports, in a folder only the user can change."""
 
 import os
-import stat
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,27 +8,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
+from leakline.folders import private_cache
+
 SIZE_LIMIT_BYTES = 512 << 20
 
 
 def cache_folder() -> Path | None:
     """The folder, made when missing; None when there is no safe one."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    home = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        product = _private(home / "leakline")
-        return _private(product / "symbols") if product is not None else None
-    except (OSError, RuntimeError):
-        return None
-
-
-def _private(folder: Path) -> Path | None:
-    """The folder when nobody else can write to it."""
-    folder.mkdir(mode=0o700, exist_ok=True)
-    state = folder.lstat()
-    own = stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid()
-    return folder if own and not state.st_mode & 0o022 else None
+    return private_cache("symbols")
 
 
 def cache_key(path: Path, build_id: bytes, version: int) -> str:

@@ -8,11 +8,13 @@ import resource
 import shutil
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from leakline.cli.environment import runtime_library
 from leakline.cli.inspection.observation import Observation, State
 from leakline.errors import LeaklineError
+from leakline.folders import cache_path
 
 _SYSCALL_USERFAULTFD = 323
 _USER_MODE_ONLY = 1
@@ -32,6 +34,7 @@ def inspect_host(environment: Mapping[str, str]) -> Iterator[Observation]:
     yield _pagemap_scan()
     yield _perf_events()
     yield _selinux()
+    yield _executable_files(environment)
     yield _clang()
 
 
@@ -104,6 +107,29 @@ def _selinux() -> Observation:
     return Observation(
         "code patching", State.GOOD, "no SELinux policy stands against it"
     )
+
+
+def _executable_files(environment: Mapping[str, str]) -> Observation:
+    """The loader maps the runtime from its file, the runtime patch plans from theirs."""
+    name = "executable files"
+    with suppress(LeaklineError):
+        runtime = Path(runtime_library(environment))
+        if _is_noexec(runtime):
+            words = f"{runtime} is on a file system mounted noexec: nothing can load it"
+            return Observation(name, State.BAD, words)
+    if _is_noexec(cache_path()):
+        words = (
+            f"{cache_path()} is on a file system mounted noexec: patches cannot be "
+            "loaded from it (set XDG_CACHE_HOME)"
+        )
+        return Observation(name, State.LIMITED, words)
+    return Observation(name, State.GOOD, "no noexec mount stands against them")
+
+
+def _is_noexec(path: Path) -> bool:
+    while not path.exists():
+        path = path.parent
+    return bool(os.statvfs(path).f_flag & os.ST_NOEXEC)
 
 
 def _clang() -> Observation:
