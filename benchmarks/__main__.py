@@ -58,6 +58,7 @@ def main() -> int:
             )
         series = [] if arguments.no_scale else scale.measure(Path(scratch))
     print(table.render(results, chosen, [mode.name for mode in (*OWN_MODES, *peers)]))
+    print()
     print(scale.render(series))
     raw = {
         name: {

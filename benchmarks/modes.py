@@ -21,10 +21,17 @@ __attribute__((constructor)) static void allocate(void) { free(malloc(1)); }
 
 @dataclass(frozen=True, slots=True)
 class Wrapping:
-    """How to run a command in some mode: words before it, and environment."""
+    """How to run a command in some mode.
+
+    Attributes:
+        prefix: Words before it.
+        environment: Variables added for it.
+        is_inherited: Whether programs that it starts are in that mode, too.
+    """
 
     prefix: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    is_inherited: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +104,7 @@ def memcheck(_folder: Path) -> Wrapping:
 def heaptrack(folder: Path) -> Wrapping:
     """Record with heaptrack, without the analysis afterwards."""
     output = folder / "heaptrack"
-    return Wrapping(("heaptrack", "--raw", "-o", str(output)))
+    return Wrapping(("heaptrack", "--raw", "-o", str(output)), is_inherited=False)
 
 
 def leak_sanitizer(folder: Path) -> Wrapping:

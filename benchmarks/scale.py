@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.measure import Command, run
 from benchmarks.modes import LEAKLINE, PLAIN
+from benchmarks.table import markdown
 from benchmarks.workloads import wrapped
 from leakline.recording._format import HeapTotalsRecord
 from leakline.recording.reader import open_recording
@@ -84,19 +85,31 @@ def _mark_s(recording: Path) -> float:
         )
 
 
+HEAD = (
+    "live blocks",
+    "allocations",
+    "CPU x",
+    "peak x",
+    "mark s",
+    "mark ns/block",
+    "recording MB",
+    "report s",
+)
+
+
 def render(series: list[Growth]) -> str:
     """Return the growth table."""
-    lines = [
-        (
-            "live blocks  allocations  CPU x  peak x  mark s  mark ns/block"
-            "  recording MB  report s"
-        )
+    return markdown([list(HEAD), *map(_row, series)]) if series else ""
+
+
+def _row(growth: Growth) -> list[str]:
+    return [
+        f"{growth.live_blocks:,}",
+        f"{growth.allocations:,}",
+        f"{growth.cpu_s / growth.plain_cpu_s:.2f}",
+        f"{growth.peak_mb / growth.plain_peak_mb:.2f}",
+        f"{growth.mark_s:.2f}",
+        f"{growth.mark_s * 1e9 / growth.live_blocks:.0f}",
+        f"{growth.recording_mb:.3f}",
+        f"{growth.report_s:.2f}",
     ]
-    lines += [
-        f"{g.live_blocks:11,}  {g.allocations:11,}  {g.cpu_s / g.plain_cpu_s:5.2f}"
-        f"  {g.peak_mb / g.plain_peak_mb:6.2f}  {g.mark_s:6.2f}"
-        f"  {g.mark_s * 1e9 / g.live_blocks:13.0f}  {g.recording_mb:12.3f}"
-        f"  {g.report_s:8.2f}"
-        for g in series
-    ]
-    return "\n".join(lines) if series else ""

@@ -18,11 +18,18 @@ def render(results: Results, workloads: list[Workload], modes: list[str]) -> str
     head += [f"{mode} mem" for mode in modes]
     rows = [head]
     rows += [_row(workload, results[workload.name], modes) for workload in workloads]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+    return markdown(rows)
+
+
+def markdown(rows: list[list[str]]) -> str:
+    """Return rows, the first of which is the head, as a table to paste into a page."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        " | ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in rows
-    )
+    ]
+    rule = " | ".join(f"{'-' * (width - 1)}:" for width in widths)
+    return "\n".join(f"| {line} |" for line in [lines[0], rule, *lines[1:]])
 
 
 def _row(

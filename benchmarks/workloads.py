@@ -81,6 +81,15 @@ def simple(
     return measure
 
 
+def short_starts(folder: Path, wrapping: Wrapping) -> Cost:
+    """Many short programs, each of them in the mode that is measured."""
+    script = ("sh", str(PROGRAMS / "short_starts.sh"), str(PROGRAMS))
+    if wrapping.is_inherited:
+        return run(wrapped(Command(script, (), folder), wrapping))
+    each = Wrapping(environment=(("EACH", " ".join(wrapping.prefix)),))
+    return run(wrapped(Command(script, (), folder), each))
+
+
 def free_port() -> int:
     """Return a loopback port that nobody uses."""
     with socket.socket() as probe:
@@ -201,7 +210,7 @@ WORKLOADS = (
     Workload(
         "short starts",
         2.5,
-        simple("sh", "{programs}/short_starts.sh", "{programs}"),
+        short_starts,
         ("findutils", "grep", "diffutils", "patch", "locate"),
     ),
 )
