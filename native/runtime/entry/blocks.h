@@ -24,8 +24,14 @@ LL_INLINE void* ll_entry_born(void* block) {
             !ll_entry_before_release((block), (site))) {                               \
             break;                                                                     \
         }                                                                              \
-        ll_heap_release(block);                                                        \
+        if (LL_UNLIKELY(!ll_heap_release(block))) {                                    \
+            ll_entry_refused(block);                                                   \
+        }                                                                              \
     } while (0)
+
+// Notes that a program frees what is no block: one that is freed already, or memory
+// that did not come from here. The call does nothing.
+void ll_entry_refused(const void* block);
 
 // Tells those who want to know of a free; false when it is not to happen.
 bool ll_entry_before_release(void* block, ll_site site);

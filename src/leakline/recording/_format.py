@@ -34,6 +34,7 @@ class NotSeen(IntEnum):
     LOSSES = 10
     STALENESS = 11
     ACCESSES = 12
+    FREES = 13
 
 
 class Module(IntEnum):
