@@ -14,6 +14,7 @@ from leakline.reports.suggestion import suggest
 
 _WIDTH = 88
 _MOST_CALLERS = 6
+_SHORTEST_IDLE_S = 0.1
 # How the last reference went, as the end of a sentence.
 _LOSSES = {
     Cause.OVERWRITTEN: "was overwritten",
@@ -71,12 +72,12 @@ class _Writer:
                 "Only a lost block leads to it, from", finding.leader
             )
         if finding.last_access:
-            yield from self._event("It was last used by", finding.last_access)
+            yield from self._event("It was last seen in use by", finding.last_access)
         if finding.birth:
             yield from self._event("Its last reference was stored by", finding.birth)
         if finding.loss:
             yield from self._loss(finding.loss)
-        if finding.staleness:
+        if finding.staleness and _is_idle(finding.staleness):
             yield from self._sentence(f"Since then {_idle(finding.staleness)}.")
         if finding.path:
             yield from self._path(finding)
@@ -163,6 +164,12 @@ def _by_both(finding: Finding) -> str:
     if is_confirmed_by_both(finding):
         return ", confirmed by both: a run lost it, and the checker found the path"
     return ""
+
+
+def _is_idle(staleness: Staleness) -> bool:
+    """Whether there is more to say than that the program ended soon."""
+    bounds = (staleness.lower_s, staleness.upper_s)
+    return any(bound is not None and bound >= _SHORTEST_IDLE_S for bound in bounds)
 
 
 def _idle(staleness: Staleness) -> str:

@@ -118,7 +118,7 @@ def _reasons(finding: Finding, spots: Spots) -> tuple[str, ...]:
         )
     used = frame_with_file(finding.last_access) if finding.last_access else None
     if used:
-        reasons.append(f"It was last used before, at {spots.place(used)}.")
+        reasons.append(f"The last use that was seen came before: {spots.place(used)}.")
     return tuple(reasons)
 
 
