@@ -1,13 +1,25 @@
+// How clang leaves a scope: a statement that jumps stores the number of its destination
+// into a variable of the compiler's own (0: go on behind the scope, 1: return) and
+// branches to the cleanups of the innermost scope, which switch by that number to the
+// cleanups of the next one.
 #include "stamps_exits.h"
 
+#include "stamps_names.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/CFG.h"
+#include "llvm/IR/Constants.h"
 #include "llvm/IR/IntrinsicInst.h"
+
+#include <optional>
 
 namespace leakline {
 
 namespace {
 
 constexpr unsigned most_predecessors = 64;
+constexpr uint64_t go_on = 0;
+constexpr uint64_t to_return = 1;
 
 bool is_same_place(llvm::DebugLoc a, llvm::DebugLoc b) {
     return a && b && a.getLine() == b.getLine() && a.getCol() == b.getCol();
@@ -54,6 +66,80 @@ const llvm::Instruction* first_scope_end(const llvm::BasicBlock* block) {
     return nullptr;
 }
 
+// A variable that holds nothing but numbers of destinations.
+bool holds_destinations(llvm::Value* place) {
+    auto* slot = llvm::dyn_cast<llvm::AllocaInst>(place);
+    if (slot == nullptr || !slot->getAllocatedType()->isIntegerTy(32) ||
+        variable_of(slot) != nullptr) {
+        return false;
+    }
+    return llvm::all_of(slot->users(), [](llvm::User* user) {
+        if (llvm::isa<llvm::LoadInst>(user)) {
+            return llvm::all_of(user->users(), [](llvm::User* reader) {
+                return llvm::isa<llvm::SwitchInst>(reader);
+            });
+        }
+        auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
+        return store != nullptr &&
+               llvm::isa<llvm::ConstantInt>(store->getValueOperand());
+    });
+}
+
+// The destination that a block sets; nothing when it does not jump.
+std::optional<uint64_t> destination_of(llvm::BasicBlock* block) {
+    for (llvm::Instruction& instruction : llvm::reverse(*block)) {
+        auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+        if (store != nullptr && holds_destinations(store->getPointerOperand())) {
+            return llvm::cast<llvm::ConstantInt>(store->getValueOperand())
+                ->getZExtValue();
+        }
+    }
+    return std::nullopt;
+}
+
+// True when the block stores what the function returns, as `return` does where several
+// of them share one end.
+bool sets_result(llvm::BasicBlock* block) {
+    return llvm::any_of(*block, [](llvm::Instruction& instruction) {
+        auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+        auto* slot = store == nullptr
+                         ? nullptr
+                         : llvm::dyn_cast<llvm::AllocaInst>(store->getPointerOperand());
+        return slot != nullptr && variable_of(slot) == nullptr &&
+               llvm::any_of(slot->users(), [](llvm::User* user) {
+                   return llvm::isa<llvm::LoadInst>(user) &&
+                          llvm::any_of(user->users(), [](llvm::User* reader) {
+                              return llvm::isa<llvm::ReturnInst>(reader);
+                          });
+               });
+    });
+}
+
+bool is_jump(llvm::BasicBlock* from, llvm::BasicBlock* to) {
+    if (llvm::isa<llvm::InvokeInst>(from->getTerminator())) {
+        return to->isLandingPad();
+    }
+    std::optional<uint64_t> destination = destination_of(from);
+    if (destination.has_value()) {
+        return *destination != go_on;
+    }
+    return llvm::isa<llvm::ReturnInst>(to->getTerminator()) && sets_result(from);
+}
+
+// True when jumps pass through the cleanups of an inner scope on their way.
+bool passes_jumps_on(llvm::BasicBlock* inner, llvm::BasicBlock* to) {
+    if (auto* choice = llvm::dyn_cast<llvm::SwitchInst>(inner->getTerminator())) {
+        return choice->findCaseDest(to) == nullptr ||
+               choice->findCaseDest(to)->getZExtValue() != go_on;
+    }
+    if (llvm::isa<llvm::InvokeInst>(inner->getTerminator()) || inner->isLandingPad()) {
+        return true;
+    }
+    return llvm::all_of(llvm::predecessors(inner), [](llvm::BasicBlock* from) {
+        return destination_of(from) == to_return;
+    });
+}
+
 bool can_choose(const llvm::BasicBlock* block) {
     return !llvm::pred_empty(block) && llvm::pred_size(block) <= most_predecessors;
 }
@@ -63,17 +149,17 @@ bool can_choose(const llvm::BasicBlock* block) {
 llvm::Value* Exits::site(llvm::Instruction* end, const void* variable,
                          const MakeSite& make) {
     llvm::BasicBlock* block = end->getParent();
-    llvm::DebugLoc cleanup = end->getDebugLoc();
-    if (is_only_cleanup(end, cleanup) && can_choose(block)) {
-        return site_on_entry(block, variable, cleanup, make);
+    llvm::DebugLoc own = end->getDebugLoc();
+    bool is_shared = is_only_cleanup(end, own) && can_choose(block);
+    if (leads_to_return(end, own)) {
+        own = block->getTerminator()->getDebugLoc();
     }
-    return make(leads_to_return(end, cleanup) ? block->getTerminator()->getDebugLoc()
-                                              : cleanup);
+    return is_shared ? site_on_entry(block, variable, own, make) : make(own);
 }
 
 // The choice among the branches into a block, made before its first instruction.
 llvm::Value* Exits::site_on_entry(llvm::BasicBlock* block, const void* variable,
-                                  llvm::DebugLoc cleanup, const MakeSite& make) {
+                                  llvm::DebugLoc own, const MakeSite& make) {
     auto found = known_.find({block, variable});
     if (found != known_.end()) {
         return found->second;
@@ -86,26 +172,26 @@ llvm::Value* Exits::site_on_entry(llvm::BasicBlock* block, const void* variable,
     for (llvm::BasicBlock* from : llvm::predecessors(block)) {
         llvm::Value*& site = sites[from];
         if (site == nullptr) {
-            site = site_from(from, variable, cleanup, make);
+            site = site_from(from, block, variable, own, make);
         }
         choice->addIncoming(site, from);
     }
     return choice;
 }
 
-// Cleanups of an inner scope lead on to those of an outer one.
-llvm::Value* Exits::site_from(llvm::BasicBlock* block, const void* variable,
-                              llvm::DebugLoc cleanup, const MakeSite& make) {
-    llvm::Instruction* branch = block->getTerminator();
-    if (const llvm::Instruction* end = first_scope_end(block)) {
-        llvm::DebugLoc inner = end->getDebugLoc();
-        bool leads_on =
-            !branch->getDebugLoc() || is_same_place(branch->getDebugLoc(), inner);
-        if (leads_on && is_only_cleanup(branch, inner) && can_choose(block)) {
-            return site_on_entry(block, variable, inner, make);
-        }
+llvm::Value* Exits::site_from(llvm::BasicBlock* from, llvm::BasicBlock* to,
+                              const void* variable, llvm::DebugLoc own,
+                              const MakeSite& make) {
+    llvm::Instruction* branch = from->getTerminator();
+    if (is_jump(from, to)) {
+        return make(branch->getDebugLoc() ? branch->getDebugLoc() : own);
     }
-    return make(branch->getDebugLoc() ? branch->getDebugLoc() : cleanup);
+    const llvm::Instruction* end = first_scope_end(from);
+    if (end != nullptr && is_only_cleanup(branch, end->getDebugLoc()) &&
+        can_choose(from) && passes_jumps_on(from, to)) {
+        return site_on_entry(from, variable, own, make);
+    }
+    return make(own);
 }
 
 } // namespace leakline

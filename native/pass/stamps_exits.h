@@ -24,9 +24,10 @@ class Exits {
 
   private:
     llvm::Value* site_on_entry(llvm::BasicBlock* block, const void* variable,
-                               llvm::DebugLoc cleanup, const MakeSite& make);
-    llvm::Value* site_from(llvm::BasicBlock* block, const void* variable,
-                           llvm::DebugLoc cleanup, const MakeSite& make);
+                               llvm::DebugLoc own, const MakeSite& make);
+    llvm::Value* site_from(llvm::BasicBlock* from, llvm::BasicBlock* to,
+                           const void* variable, llvm::DebugLoc own,
+                           const MakeSite& make);
 
     llvm::DenseMap<std::pair<llvm::BasicBlock*, const void*>, llvm::Value*> known_;
 };

@@ -107,7 +107,10 @@ void Walk::step(llvm::Instruction& instruction) {
         }
         if (may_overwrite_pointer(*store)) {
             lose();
-            keep(store->getValueOperand(), memory);
+            // What lies in the heap may be reachable through this variable only.
+            if (llvm::isa<llvm::Constant>(store->getPointerOperand())) {
+                keep(store->getValueOperand(), memory);
+            }
         }
         return;
     }

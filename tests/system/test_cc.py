@@ -95,6 +95,22 @@ def test_instrumented_programs_run_without_leakline(
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def test_a_loss_has_the_stack_of_its_callers(
+    compile_c: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    outcome = watch([compile_c("cc_contexts.c", "-O1")])
+    chains = {
+        tuple(frame["function"] for frame in finding["loss"]["frames"])[:3]
+        for finding in outcome.report["findings"]
+    }
+    assert chains == {
+        ("drop", "through_left", "main"),
+        ("drop", "through_right", "main"),
+        ("recur", "recur", "recur"),
+        ("called_by_address", "main", "__libc_start_call_main"),
+    }
+
+
 def test_flags_can_be_printed() -> None:
     done = leakline("cc", "--print-flags")
     assert done.returncode == 0

@@ -65,7 +65,8 @@ def _stack(number: int, builder: StackBuilder) -> Stack:
 
     The call stack was taken when the first loss in the same context was noted, maybe at
     another site of the same function. So its innermost frames are those of the function
-    as a whole; what the compiler inlined into it is kept as far as it leads to the site.
+    as a whole; what the compiler inlined into it is kept as far as it leads to the site,
+    and lines are left out that may be those of another site.
     """
     whole = builder.stack(number)
     lost, *others = whole.frames
@@ -76,7 +77,7 @@ def _stack(number: int, builder: StackBuilder) -> Stack:
     if lost.function in names:
         around = around[names.index(lost.function) + 1 :]
     else:
-        around = around[-1:]
+        around = [replace(frame, line=0, column=0) for frame in around[-1:]]
     frames = (lost, *around, *others[helpers + inlined + 1 :])
     left_out = len(whole.frames) - len(frames)
     folded_at = whole.folded_at

@@ -49,7 +49,9 @@ class Printer:
 
     @emit.register
     def _(self, command: Allocate) -> None:
-        self._line(command, f"{command.variable} = calloc({command.cells}, 8);")
+        # The optimiser would make one call, without a line, of those in two branches.
+        call = f"{command.variable} = calloc({command.cells}, 8);"
+        self._line(command, f"__attribute__((nomerge)) {call}")
 
     @emit.register
     def _(self, command: Release) -> None:
