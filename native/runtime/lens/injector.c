@@ -10,6 +10,7 @@
 #include "os/memory.h"
 #include "os/syscall.h"
 #include "record/recording.h"
+#include "stack/stack.h"
 
 enum { SKIPS_MAX = 1 << 22, PER_MILLE = 1000 };
 
@@ -36,6 +37,7 @@ void ll_injector_start(void) {
     // Pages appear as they are touched.
     skips = ll_memory_map(SKIPS_MAX * sizeof *skips);
     if (skips != NULL) {
+        ll_stack_keep_nodes();
         ll_releases_watched |= LL_RELEASES_SKIPPED;
     }
 }
