@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from leakline.model.finding import Cause, Engine, Loss
+from leakline.model.finding import Cause, Engine, Kind, Loss
 from leakline.model.report import Coverage, LensState, Report, Run
 from leakline.model.stack import Stack
 from leakline.reports.privacy import Privacy
@@ -47,6 +47,16 @@ def test_a_report_without_findings_says_whether_anybody_looked(
     for view in VIEWS:
         page.click(view)
         assert page.text("#stage")
+
+
+def test_unused_memory_is_no_leak_but_is_said(
+    tmp_path: Path, open_report: Callable[..., Page]
+) -> None:
+    kept = project_report(tmp_path).findings[3]
+    stale = replace(kept, kind=Kind.STALE, drag_byte_s=1.0)
+    page = open_report(Report(RUN, (stale,), hidden=(kept,)))
+    assert page.text("h1") == "Unused memory at 1 place: 71.0 KiB"
+    assert page.one("h1").get_attribute("class") == "doubt"
 
 
 def test_findings_that_are_not_listed_are_counted(

@@ -46,7 +46,7 @@ function chart({ label, xTitle, xText, yText, yUnit, series, stepped }) {
     ...series.map((one) => curve(one, scale, stepped)),
     shape(
       "text",
-      { x: CHART.width / 2, y: CHART.height - 2, class: "chart-title" },
+      { x: CHART.width / 2, y: CHART.height - 5, class: "chart-title" },
       xTitle,
     ),
   );

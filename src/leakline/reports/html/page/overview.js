@@ -29,12 +29,20 @@ function verdict() {
   if (leaks.blocks || leaks.findings) {
     return `${plural(leaks.findings, "leak")}: ${amount(leaks)}`;
   }
+  const unused = unusedTotals();
+  if (unused.findings) {
+    const places = plural(unused.findings, "place");
+    return `Unused memory at ${places}: ${rounded(unused.bytes)}`;
+  }
   return isActive() ? "No leaks found" : "Nothing was checked";
 }
 
 function verdictClass() {
   const leaks = leakTotals();
-  return leaks.blocks || leaks.findings || !isActive() ? "alarm" : "calm";
+  if (leaks.blocks || leaks.findings || !isActive()) {
+    return "alarm";
+  }
+  return unusedTotals().findings ? "doubt" : "calm";
 }
 
 function notSeen() {

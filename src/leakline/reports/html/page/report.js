@@ -24,10 +24,15 @@ function sizeInWords(finding, bytes) {
 }
 
 // What all leaks have in common with the totals of the other formats.
-function leakTotals() {
+const leakTotals = () => totalsOf((kind) => !isHeld(kind));
+
+// What is still held but nobody used for long.
+const unusedTotals = () => totalsOf((kind) => isHeld(kind) && kind !== "reachable");
+
+function totalsOf(isWanted) {
   const sums = { findings: 0, blocks: 0, bytes: 0 };
   for (const [kind, total] of Object.entries(report.totals)) {
-    if (!isHeld(kind)) {
+    if (isWanted(kind)) {
       sums.findings += total.findings;
       sums.blocks += total.blocks;
       sums.bytes += total.bytes;
