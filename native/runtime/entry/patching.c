@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "entry/arming.h"
 #include "entry/loaded.h"
+#include "entry/refining.h"
 #include "entry/sentences.h"
 #include "entry/site.h"
 #include "format/records.h"
@@ -154,6 +155,9 @@ static void start_loss(void) {
     if (!ll_stamps_start()) {
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
                                  "there is no address space for loss stamps");
+        return;
+    }
+    if (!ll_refining_start()) {
         return;
     }
     if (!ll_contexts_start(on_new_context)) {

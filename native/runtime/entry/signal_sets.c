@@ -14,6 +14,7 @@
 #include "entry/real.h"
 #include "os/syscall.h"
 #include "os/world.h"
+#include "process/refine.h"
 
 // libc uses these two itself and lets nobody block them.
 enum { SIGCANCEL = 32, SIGSETXID = 33 };
@@ -29,12 +30,17 @@ static uint64_t stop_bit(void) {
     return ll_world_signal() != 0 ? bit(ll_world_signal()) : 0;
 }
 
+// While code is trapped, nobody may block the trap: the kernel would kill the process.
+static uint64_t trap_bit(void) {
+    return ll_refine_is_on() ? bit(SIGTRAP) : 0;
+}
+
 const sigset_t* ll_signal_set_for_kernel(const sigset_t* set, sigset_t* copy) {
     if (set == NULL) {
         return NULL;
     }
     *copy = *set;
-    copy->__val[0] &= ~stop_bit();
+    copy->__val[0] &= ~(stop_bit() | trap_bit());
     return copy;
 }
 
@@ -53,7 +59,7 @@ static long change_mask(int how, const sigset_t* set, sigset_t* old) {
     uint64_t previous = 0;
     bool believed = believes_blocked;
     if (set != NULL) {
-        wanted = set->__val[0] & ~(bit(SIGCANCEL) | bit(SIGSETXID) | stop);
+        wanted = set->__val[0] & ~(bit(SIGCANCEL) | bit(SIGSETXID) | stop | trap_bit());
     }
     long result = ll_syscall(SYS_rt_sigprocmask, how, set == NULL ? NULL : &wanted,
                              &previous, sizeof previous);

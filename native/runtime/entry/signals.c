@@ -15,6 +15,7 @@
 #include "format/records.h"
 #include "os/syscall.h"
 #include "process/process.h"
+#include "process/refine.h"
 
 // libc's own name for sigaction, which we do not replace.
 int __sigaction(int signal, const struct sigaction* action, struct sigaction* old);
@@ -72,6 +73,8 @@ static void on_fatal_signal(int signal, siginfo_t* information, void* context) {
     die_by(signal, information, context);
 }
 
+static ll_signal_handler on_trap;
+
 static struct sigaction guard_action(void) {
     struct sigaction guard = {.sa_sigaction = on_fatal_signal,
                               .sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -87,7 +90,7 @@ static bool is_default(const struct sigaction* action) {
 
 static bool is_guard(const struct sigaction* action) {
     return (action->sa_flags & SA_SIGINFO) != 0 &&
-           action->sa_sigaction == on_fatal_signal;
+           (action->sa_sigaction == on_fatal_signal || action->sa_sigaction == on_trap);
 }
 
 static int change_stop_signal(const struct sigaction* wanted, struct sigaction* old) {
@@ -110,6 +113,9 @@ int ll_signal_change_action(int signal, const struct sigaction* wanted,
         return change_stop_signal(wanted, old);
     }
     bool guarded = is_guarded(signal);
+    if (signal == SIGTRAP && wanted != NULL && ll_refine_is_on()) {
+        ll_refine_give_up();
+    }
     if (wanted != NULL && guarded && is_default(wanted)) {
         changed = guard_action();
     } else if (wanted != NULL) {
@@ -156,6 +162,19 @@ void ll_signals_start(void) {
             __sigaction(guarded_signals[i], &guard, NULL);
         }
     }
+}
+
+static void on_trap(int signal, siginfo_t* information, void* context) {
+    if (!ll_refine_trapped(information, context)) {
+        on_fatal_signal(signal, information, context);
+    }
+}
+
+void ll_signals_take_traps(void) {
+    struct sigaction action = guard_action();
+    action.sa_sigaction = on_trap;
+    action.sa_flags = SA_SIGINFO;
+    __sigaction(SIGTRAP, &action, NULL);
 }
 
 void ll_signals_end(void) {

@@ -75,8 +75,8 @@ static void mark_saved(const struct ll_registers* registers, void* marker) {
 
 // Below the stack pointer nothing is a root. Of stacks that nobody told us about only
 // the main thread's is known to be nothing else.
-static struct ll_hole below_stack(uintptr_t stack_pointer) {
-    struct ll_hole hole = {.end = stack_pointer - RED_ZONE};
+static struct ll_hole below_stack(uintptr_t stack_pointer, size_t red_zone) {
+    struct ll_hole hole = {.end = stack_pointer - red_zone};
     struct ll_root stack;
     if (ll_roots_stack_at(stack_pointer, &stack)) {
         hole.start = stack.start;
@@ -90,7 +90,8 @@ static struct ll_hole below_stack(uintptr_t stack_pointer) {
 static void mark_thread(struct roots* roots, const struct ll_walk_start* start) {
     mark_saved(&start->registers, roots->marker);
     uintptr_t stack_pointer = start->registers.general[LL_RSP];
-    ll_holes_add(&roots->holes, below_stack(stack_pointer));
+    bool unused = start == &roots->self && roots->look->no_red_zone;
+    ll_holes_add(&roots->holes, below_stack(stack_pointer, unused ? 0 : RED_ZONE));
     if (roots->frames != NULL) {
         uintptr_t end =
             ll_stopped_frames_walk(roots->frames, start, mark_saved, roots->marker);

@@ -11,8 +11,10 @@
 #include "lens/injector.h"
 #include "lens/mark.h"
 #include "lens/mark_roots.h"
+#include "lens/ordinals.h"
 #include "lens/pages.h"
 #include "lens/stack_records.h"
+#include "lens/stamps.h"
 #include "lens/stopped_frames.h"
 #include "lens/tally.h"
 #include "lens/touches.h"
@@ -115,6 +117,22 @@ static void mark(struct sight* sight, struct ll_marker* marker,
     ll_mark_finish(marker);
 }
 
+bool ll_reach_holds(const struct ll_look* look, const struct ll_world* world,
+                    uintptr_t address) {
+    struct sight sight = {.totals = ll_heap_totals()};
+    struct ll_block block;
+    size_t stack_bytes = sight.totals.mapped_bytes / STACK_SHARE;
+    struct ll_marker* marker =
+        ll_marker_start(stack_bytes > STACK_LEAST ? stack_bytes : STACK_LEAST);
+    if (marker == NULL) {
+        return true;
+    }
+    mark(&sight, marker, look, world, NULL);
+    ll_marker_end(marker);
+    return !sight.roots.complete || !ll_block_at(address, &block) ||
+           ll_block_mark(block) == LL_MARK_REACHED;
+}
+
 // What the stacks' frames hold is marked apart, if that can be done with little memory.
 static void mark_with_held(struct sight* sight, struct ll_marker* marker,
                            const struct ll_look* look, const struct ll_world* world) {
@@ -186,6 +204,19 @@ static void write_not_seen(const struct sight* sight, const struct ll_world* wor
     }
 }
 
+// One block of a group, for a second run.
+static void write_refinable(const struct ll_group* group) {
+    struct ll_block block;
+    if (!ll_ordinals_on || group->key.cause != LL_CAUSE_not_in_memory ||
+        !ll_block_at(group->address, &block)) {
+        return;
+    }
+    struct ll_stamp stamp = ll_stamp_latest(group->address, ll_block_size(block));
+    struct ll_record_refinable record = {.stack = group->key.stack,
+                                         .ordinal = stamp.place};
+    ll_record(LL_RECORD_refinable, &record, sizeof record, NULL, 0);
+}
+
 static uint32_t write_groups(struct ll_groups* groups) {
     const struct ll_group* group = ll_groups_sorted(groups);
     for (size_t i = 0; i < groups->count; i++, group++) {
@@ -206,6 +237,7 @@ static uint32_t write_groups(struct ll_groups* groups) {
             .address = group->address,
         };
         ll_record(LL_RECORD_group, &record, sizeof record, NULL, 0);
+        write_refinable(group);
     }
     return (uint32_t)groups->count;
 }

@@ -13,9 +13,15 @@ struct ll_look {
     uint64_t cpu_ns;  // CPU time of the process until the look
     // The thread that looks, as it was when it entered the runtime.
     struct ll_registers self;
+    bool no_red_zone;             // that thread uses nothing below its stack pointer
     const void* vector_registers; // of that thread, when a signal interrupted it
     size_t vector_size_bytes;
 };
+
+// Whether a root leads to the block at an address, in a stopped world; true in doubt.
+// Leaves marks on blocks and writes nothing.
+bool ll_reach_holds(const struct ll_look* look, const struct ll_world* world,
+                    uintptr_t address);
 
 // Marks, classifies and records one snapshot of a stopped world. Returns the number of
 // lost blocks. Uses memory from the system only, about 1 % of the heap's size.

@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "heap/inspect.h"
 #include "lens/injector.h"
+#include "lens/ordinals.h"
 #include "os/memory.h"
 #include "os/residence.h"
 #include "os/syscall.h"
@@ -70,7 +71,8 @@ static void stamp(uintptr_t address, uint32_t place, uint64_t mark) {
 }
 
 void ll_stamp_birth(uintptr_t block) {
-    stamp(block, 0, MARK_BIRTH);
+    uint32_t ordinal = LL_UNLIKELY(ll_ordinals_on) ? ll_ordinals_next(block) : 0;
+    stamp(block, ordinal, MARK_BIRTH);
 }
 
 static bool is_searched(size_t size_bytes) {
@@ -83,6 +85,9 @@ static uint64_t freed_mark(uintptr_t offset) {
 }
 
 void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t site) {
+    if (LL_UNLIKELY(ll_ordinals_on) && start == block) {
+        ll_ordinals_freed(block);
+    }
     if (LL_UNLIKELY(!is_searched(end - start))) {
         return;
     }

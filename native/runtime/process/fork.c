@@ -11,6 +11,7 @@
 #include "process/copy.h"
 #include "process/life.h"
 #include "process/process.h"
+#include "process/refine.h"
 #include "process/vfork.h"
 #include "record/recording.h"
 #include "stack/stack.h"
@@ -42,6 +43,7 @@ void ll_process_fork_child(void) {
     }
     ll_heap_fork_child();
     ll_stack_fork_child();
+    ll_refine_fork_child();
     ll_copy_forget();
     ll_vfork_forget();
     ll_life.pid = (int)ll_syscall(SYS_getpid);

@@ -15,6 +15,7 @@
 #include "process/copy.h"
 #include "process/life.h"
 #include "process/process.h"
+#include "process/refine.h"
 #include "process/registers.h"
 #include "record/recording.h"
 #include "stack/stack.h"
@@ -95,6 +96,7 @@ static void look(void* argument) {
     }
     if (is_last(looking->occasion->trigger)) {
         ll_life.ended = true;
+        ll_refine_record();
         record_end(looking->occasion);
     }
     ll_recording_flush();
@@ -112,6 +114,39 @@ uint64_t ll_process_look(const struct ll_occasion* occasion) {
     }
     ll_look_unlock(mask);
     return looking.lost_blocks;
+}
+
+struct question {
+    struct ll_look look;
+    uintptr_t block;
+    bool answer;
+};
+
+static void ask(void* argument) {
+    struct question* question = argument;
+    struct ll_world world;
+    if (ll_world_stop(&world)) {
+        question->answer = ll_reach_holds(&question->look, &world, question->block);
+        ll_world_resume(&world);
+    }
+}
+
+bool ll_process_reaches(uintptr_t block, const struct ll_live_state* self) {
+    struct question question = {.block = block, .answer = true};
+    question.look = (struct ll_look){.trigger = LL_TRIGGER_program,
+                                     .self = self->registers,
+                                     .no_red_zone = !self->red_zone};
+    if (self->signal_context != NULL) {
+        question.look.vector_registers =
+            ll_vector_registers(self->signal_context, &question.look.vector_size_bytes);
+    }
+    if (look_stack == NULL) {
+        return true;
+    }
+    uint64_t mask = ll_look_lock();
+    run_on_look_stack(ask, &question);
+    ll_look_unlock(mask);
+    return question.answer;
 }
 
 void ll_process_leave(const struct ll_occasion* occasion, const char* sentence) {

@@ -55,6 +55,16 @@ void ll_process_leave(const struct ll_occasion* occasion, const char* sentence);
 // goes on meanwhile. Gives up when a look is under way.
 void ll_process_snapshot(const struct ll_occasion* occasion);
 
+// What of the calling thread counts when it asks whether a block is referred to.
+struct ll_live_state {
+    struct ll_registers registers;
+    const void* signal_context; // of its vector registers, NULL if they are dead
+    bool red_zone;              // it may use memory below its stack pointer
+};
+
+// Whether anything refers to the block at an address. Stops the world meanwhile.
+bool ll_process_reaches(uintptr_t block, const struct ll_live_state* self);
+
 // What the stop signal does when it is neither the world's nor a request: the program
 // uses the same number. NULL: nothing.
 void ll_process_on_foreign_signal(ll_signal_handler* handler);

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
 
+    from leakline.cli.refining import SecondRun
     from leakline.model.report import Report
 
 
@@ -50,6 +51,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=seconds,
         help="also look at the heap of each watched process every SECONDS",
     )
+    parser.add_argument(
+        "--refine",
+        action="store_true",
+        help="run the program a second time, unseen, to find the line at which "
+        "variables lost their blocks (implies --lens loss)",
+    )
     presentation.add_baseline_argument(parser)
     presentation.add_arguments(parser, error_exit_code=presentation.LEAKS_EXIT_CODE)
     parser.add_argument(
@@ -63,15 +70,20 @@ def run(arguments: Namespace) -> int:
     command = _command(arguments.command)
     path = find_program(command[0], os.environ.get("PATH"))
     watching.check(arguments, path)
+    if arguments.refine and not planning.is_wanted(arguments):
+        arguments.lens += ",loss"
     refuse_unwatchable(path)
     place = RecordingPlace(arguments.recording, os.environ)
     try:
+        again = _second_run(arguments)
         child = _start(arguments, place, path, command)
         tidy_up_before_ending()
         leave_input_to_program()
         if not _reports_to_descriptor(arguments.report_file):
             leave_output_to_program()
         status = _wait(child, arguments.every, place.path)
+        if again is not None:
+            arguments.not_repeated = again.run(path, command, place.path, status)
         verdict = _report(arguments, place, command, status)
     except EndedBySignal as end:
         place.discard()
@@ -85,6 +97,15 @@ def run(arguments: Namespace) -> int:
     return exit_code_of(status)
 
 
+def _second_run(arguments: Namespace) -> SecondRun | None:
+    arguments.not_repeated = ()
+    if not arguments.refine:
+        return None
+    from leakline.cli.refining import SecondRun
+
+    return SecondRun()
+
+
 def _start(
     arguments: Namespace, place: RecordingPlace, path: str, command: list[str]
 ) -> Child:
@@ -92,6 +113,8 @@ def _start(
         options = watching.runtime_options(arguments, place.path)
         if planning.is_wanted(arguments):
             options |= planning.plan_before(path, arguments.lens)
+        if arguments.refine:
+            options["ordinals"] = "1"
         if (
             arguments.recording is None
             and arguments.show == presentation.SHOWN_BY_DEFAULT
@@ -169,6 +192,7 @@ def _load(
         not_seen=(
             *loaded.run.not_seen,
             *(planning.plan_after(place.path) if planning.is_wanted(arguments) else ()),
+            *arguments.not_repeated,
             *_about_survivors(place),
         ),
     )

@@ -1,37 +1,36 @@
 """Turns merged groups into findings: named stacks, fingerprints, ranking order."""
 
-from dataclasses import replace
+from collections.abc import Mapping
 
 from leakline.dynamic.fingerprint import Fingerprints
-from leakline.dynamic.hints import Hints
 from leakline.dynamic.idleness import with_idleness
+from leakline.dynamic.losses import Losses
 from leakline.dynamic.merge import GroupKey, Groups, HeapGroup
-from leakline.dynamic.sites import birth_at_site, loss_at_site
-from leakline.dynamic.slots import slot_in_freed, slot_of_store
+from leakline.dynamic.sites import birth_at_site
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.touches import with_touches
-from leakline.model.finding import (
-    Cause,
-    Confidence,
-    Engine,
-    Finding,
-    Kind,
-    Loss,
-    Precision,
-)
+from leakline.dynamic.traces import Trace
+from leakline.model.finding import Confidence, Engine, Finding, Kind
 from leakline.model.stack import Stack
-from leakline.recording._format import Cause as LossCause
 
 
-def make_findings(groups: Groups, builder: StackBuilder) -> tuple[Finding, ...]:
-    """The findings of groups, largest first; equal input gives equal output."""
+def make_findings(
+    groups: Groups, builder: StackBuilder, traces: Mapping[int, Trace] | None = None
+) -> tuple[Finding, ...]:
+    """The findings of groups, largest first; equal input gives equal output.
+
+    Args:
+        groups: Blocks, by what they have in common.
+        builder: Names their stacks.
+        traces: What a second run saw, by the number of the allocation stack.
+    """
     keys = list(groups)
     named: dict[str, list[GroupKey]] = {}
     for name, key in zip(Fingerprints(builder).name_all(keys), keys, strict=True):
         named.setdefault(name, []).append(key)
-    hints = Hints(builder)
+    losses = Losses(builder, traces or {})
     made = [
-        _finding(name, *_added_up(alike, groups, builder), hints)
+        _finding(name, *_added_up(alike, groups, builder), losses)
         for name, alike in named.items()
     ]
     return tuple(sorted(made, key=_rank))
@@ -53,9 +52,9 @@ def _added_up(
     return shortest, total
 
 
-def _finding(name: str, key: GroupKey, group: HeapGroup, hints: Hints) -> Finding:
-    builder = hints.builder
-    loss = _loss(key, hints)
+def _finding(name: str, key: GroupKey, group: HeapGroup, losses: Losses) -> Finding:
+    builder = losses.builder
+    loss, path, notes = losses.explain(key)
     finding = Finding(
         id=name,
         engines=(Engine.REACH, Engine.LOSS) if loss else (Engine.REACH,),
@@ -70,66 +69,14 @@ def _finding(name: str, key: GroupKey, group: HeapGroup, hints: Hints) -> Findin
         birth=birth_at_site(key.loss, builder) if key.loss else None,
         loss=loss,
         processes=tuple(sorted(group.pids)),
-        notes=(*group.notes, *_loss_notes(loss)),
+        path=path,
+        notes=(*group.notes, *notes),
     )
     if group.idle is not None:
         finding = with_idleness(finding, group.idle)
     if group.touches is not None:
         finding = with_touches(finding, group.touches, builder)
     return finding
-
-
-_CAUSES = {
-    LossCause.OVERWRITTEN: Cause.OVERWRITTEN,
-    LossCause.CONTAINER_FREED: Cause.CONTAINER_FREED,
-    LossCause.UNMAPPED: Cause.UNMAPPED,
-    LossCause.THREAD_EXIT: Cause.THREAD_EXIT,
-}
-
-
-def _loss(key: GroupKey, hints: Hints) -> Loss | None:
-    if key.cause == LossCause.NOT_IN_MEMORY:
-        unknown = Loss(Cause.OUT_OF_SCOPE, Stack(), precision=Precision.PROBABLE)
-        return hints.loss(key.stack) or unknown
-    if key.cause == LossCause.SITE:
-        return loss_at_site(key.loss, hints.builder)
-    cause = _CAUSES.get(key.cause)
-    if cause is None or not key.loss:
-        return None
-    stack = hints.builder.stack(key.loss)
-    if cause is Cause.THREAD_EXIT and stack.frames:
-        # The thread's function is known, not where in it the thread ended.
-        first = replace(stack.frames[0], line=0, column=0)
-        stack = replace(stack, frames=(first, *stack.frames[1:]))
-        return Loss(cause, stack, None, Precision.FUNCTION)
-    return Loss(cause, stack, _slot(key, cause, hints))
-
-
-def _slot(key: GroupKey, cause: Cause, hints: Hints) -> str | None:
-    """The slot that held the last reference in memory."""
-    calls = hints.builder.calls(key.loss)
-    if not calls or not calls[0].address:
-        return None
-    place = hints.builder.table.addresses[calls[0].address]
-    if cause is Cause.OVERWRITTEN:
-        return slot_of_store(hints.reader, place)
-    if cause is Cause.CONTAINER_FREED:
-        return slot_in_freed(hints.reader, place, key.loss_offset)
-    return None
-
-
-def _loss_notes(loss: Loss | None) -> tuple[str, ...]:
-    if loss is None or loss.precision is not Precision.PROBABLE:
-        return ()
-    seen = "no store that was seen overwrote a reference to it"
-    if loss.stack.frames:
-        return (f"{seen}; the variable is concluded from the code, not seen",)
-    return (
-        (
-            f"{seen}: probably a local variable or register held it, which went out of"
-            " scope, or nobody kept the result"
-        ),
-    )
 
 
 def _rank(finding: Finding) -> tuple[int, str, str, int]:

@@ -26,6 +26,7 @@ from leakline.dynamic.sites import site_frames
 from leakline.dynamic.stack_table import ProcessStacks, StackTable
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.staleness import Predicate, Test
+from leakline.dynamic.traces import Trace, is_second_run, traces
 from leakline.model.finding import Finding, Kind
 from leakline.model.report import Report
 from leakline.model.stack import Frame
@@ -118,11 +119,13 @@ def _load(
     with open_recording(path) as recording:
         everyone = read_processes(
             recording,
-            lambda log: heap.add(log) if _is_asked(log, pid) else None,
+            lambda log: (
+                heap.add(log) if is_second_run(log) or _is_asked(log, pid) else None
+            ),
             partial(progress, "reading the recording") if progress else None,
         )
         damage = recording.damage
-    logs = [log for log in everyone if _is_asked(log, pid)]
+    logs = [log for log in everyone if _is_asked(log, pid) and not is_second_run(log)]
     found = _find(heap, show, max(map(last_seen_ns, logs), default=0), progress)
     sentences = [
         *not_seen(logs, damage, asked_pid=pid),
@@ -148,10 +151,13 @@ class _Heap:
     groups: Groups = field(default_factory=dict)
     table: StackTable = field(default_factory=StackTable)
     judge: DeadSlots = field(default_factory=DeadSlots)
+    traces: dict[int, Trace] = field(default_factory=dict)
 
     def add(self, log: ProcessLog) -> None:
         snapshot = chosen_snapshot(log)
-        if snapshot is not None:
+        if is_second_run(log):
+            self.traces |= traces(log, ProcessStacks(log, self.table))
+        elif snapshot is not None:
             stacks = ProcessStacks(log, self.table)
             add_snapshot(self.groups, log, snapshot, stacks)
             move_dead(self.groups, log, snapshot, stacks, self.judge)
@@ -164,14 +170,20 @@ def _find(
 ) -> _Found:
     groups, table = heap.groups, heap.table
     shown = [key for key in groups if key.kind in show]
-    frames, notes = name_addresses(
-        table, used_stacks(groups, shown), recorded_ns, progress
-    )
+    used = used_stacks(groups, shown) | {trace.loss for trace in heap.traces.values()}
+    frames, notes = name_addresses(table, used - {0}, recorded_ns, progress)
     if progress is not None:
         progress("sorting findings", 0, 1)
-    merged = merge_same_lines(groups, shown, SameLines(table, frames))
+    same = SameLines(table, frames)
+    merged = merge_same_lines(groups, shown, same)
+    known = {key.stack for key in shown}
+    found = {
+        same.first(stack): trace
+        for stack, trace in heap.traces.items()
+        if stack in known
+    }
     return _Found(
-        make_findings(merged, StackBuilder(table, frames)),
+        make_findings(merged, StackBuilder(table, frames), found),
         hidden_totals(groups, ALL_KINDS - show),
         notes,
     )

@@ -24,6 +24,9 @@ from leakline.recording._format import (
     ProcessEndRecord,
     ProcessStartRecord,
     Record,
+    RefinableRecord,
+    RefinedRecord,
+    RefinedStepRecord,
     SamplingRecord,
     SnapshotBeginRecord,
     SnapshotEndRecord,
@@ -47,6 +50,7 @@ class Snapshot:
     begin: SnapshotBeginRecord
     groups: list[GroupRecord] = field(default_factory=list)
     held: list[StackHeldRecord] = field(default_factory=list)
+    refinable: list[RefinableRecord] = field(default_factory=list)
     idle: list[IdleRecord] = field(default_factory=list)
     tracking: TrackingRecord | None = None
     touched: list[TouchedRecord] = field(default_factory=list)
@@ -77,6 +81,8 @@ class ProcessLog:
         moments: What each complete snapshot counted.
         is_finished: The heap was handed on and forgotten.
         suppressions: Texts of suppressions that the program carries.
+        refined: Of a second run, what became of each block it watched.
+        refined_steps: The points it passed.
     """
 
     key: ProcessKey
@@ -95,6 +101,8 @@ class ProcessLog:
     execs: list[str] = field(default_factory=list)
     moments: list[Moment] = field(default_factory=list)
     is_finished: bool = False
+    refined: list[RefinedRecord] = field(default_factory=list)
+    refined_steps: list[RefinedStepRecord] = field(default_factory=list)
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -153,6 +161,7 @@ def _finish_process(log: ProcessLog, finished: Callable[[ProcessLog], None]) -> 
     for snapshot in filter(None, (log.latest, log.before)):
         snapshot.groups.clear()
         snapshot.held.clear()
+        snapshot.refinable.clear()
         snapshot.idle.clear()
         snapshot.touched.clear()
 
@@ -170,6 +179,10 @@ def _take(log: ProcessLog, writer: Writer, record: Record) -> None:
             log.options[name] = value
         case NotSeenRecord():
             log.not_seen.append(record)
+        case RefinedRecord():
+            log.refined.append(record)
+        case RefinedStepRecord():
+            log.refined_steps.append(record)
         case SuppressionsRecord():
             log.suppressions.append(decode_text(record.text))
         case _:
@@ -197,9 +210,20 @@ def _take_snapshot(log: ProcessLog, writer: Writer, record: Record) -> None:
     snapshot = log.unfinished.get(writer.pid)
     if snapshot is None:
         return
+    if isinstance(record, SnapshotEndRecord):
+        snapshot.complete = True
+        del log.unfinished[writer.pid]
+        _finish(log, snapshot)
+    else:
+        _add_to_snapshot(snapshot, record)
+
+
+def _add_to_snapshot(snapshot: Snapshot, record: Record) -> None:
     match record:
         case StackHeldRecord():
             snapshot.held.append(record)
+        case RefinableRecord():
+            snapshot.refinable.append(record)
         case IdleRecord():
             snapshot.idle.append(record)
         case TrackingRecord():
@@ -210,10 +234,6 @@ def _take_snapshot(log: ProcessLog, writer: Writer, record: Record) -> None:
             snapshot.sampling = record
         case HeapTotalsRecord():
             snapshot.totals = record
-        case SnapshotEndRecord():
-            snapshot.complete = True
-            del log.unfinished[writer.pid]
-            _finish(log, snapshot)
         case _:
             pass
 

@@ -114,6 +114,25 @@ class Tracking(IntEnum):
     ENDED = 3
 
 
+class Refined(IntEnum):
+    """Values of `refined`."""
+
+    NOT_MET = 0
+    HELD = 1
+    LOST = 2
+    FREED = 3
+    GIVEN_UP = 4
+
+
+class Holder(IntEnum):
+    """Values of `holder`."""
+
+    NONE = 0
+    REGISTER = 1
+    SLOT = 2
+    MEMORY = 3
+
+
 class FileHeader(NamedTuple):
     """Record `file_header`."""
 
@@ -379,6 +398,35 @@ class SamplingRecord(NamedTuple):
     reserved: int
 
 
+class RefinableRecord(NamedTuple):
+    """Record `refinable`."""
+
+    stack: int
+    ordinal: int
+
+
+class RefinedRecord(NamedTuple):
+    """Record `refined`."""
+
+    target: int
+    outcome: int
+    stack: int
+    loss: int
+    steps: int
+    reserved: int
+
+
+class RefinedStepRecord(NamedTuple):
+    """Record `refined_step`."""
+
+    target: int
+    node: int
+    holder: int
+    holder_register: int
+    slot_from_sp: int
+    rbp_from_sp: int
+
+
 FILE_HEADER = Struct("<QII")
 CHUNK_HEADER = Struct("<IIIIQII")
 RECORD_HEADER = Struct("<II")
@@ -407,6 +455,9 @@ Record = (
     | SkippedFreeRecord
     | TouchedRecord
     | SamplingRecord
+    | RefinableRecord
+    | RefinedRecord
+    | RefinedStepRecord
 )
 
 
@@ -534,6 +585,21 @@ LAYOUTS: dict[int, Layout] = {
         Struct("<QQQQQII"),
         has_text=False,
     ),
+    24: Layout(
+        RefinableRecord,
+        Struct("<II"),
+        has_text=False,
+    ),
+    25: Layout(
+        RefinedRecord,
+        Struct("<IIIIII"),
+        has_text=False,
+    ),
+    26: Layout(
+        RefinedStepRecord,
+        Struct("<IIIIqq"),
+        has_text=False,
+    ),
 }
 
 
@@ -585,6 +651,16 @@ OPTIONS: dict[str, RuntimeOption] = {
         int,
         62,
         "signal that stops threads and asks for snapshots",
+    ),
+    "ordinals": RuntimeOption(
+        bool,
+        False,
+        "number the allocations of each call stack, to find a block again",
+    ),
+    "watch": RuntimeOption(
+        str,
+        "",
+        "watch list of a second run: whose losses are traced",
     ),
     "children": RuntimeOption(
         bool,

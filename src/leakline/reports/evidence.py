@@ -22,21 +22,19 @@ def titled_stacks(finding: Finding) -> Iterator[tuple[str, Stack]]:
 def loss_title(finding: Finding, loss: Loss) -> str:
     """How a loss is introduced, with its cause and as much certainty as there is."""
     slot = f" (`{printable(loss.slot)}`)" if loss.slot else ""
-    what = f"{loss.cause.value}{slot}:"
-    match loss.precision:
-        case Precision.PROBABLE:
-            return f"probably lost in this function, {what}"
-        case Precision.WINDOW:
-            return f"lost during this call, {what}"
-        case Precision.APPROXIMATE:
-            return f"lost about here, {what}"
-        case _ if loss.cause not in _EVENTS_IN_MEMORY:
-            return f"lost here, {what}"
-        case _ if Engine.LOSS in finding.engines:
-            return f"the last reference in memory was lost here, {what}"
-        case _:
-            return f"the last reference was lost here, {what}"
+    start = _UNCERTAIN.get(loss.precision)
+    if start is None and loss.cause in _EVENTS_IN_MEMORY:
+        where = " in memory" if Engine.LOSS in finding.engines else ""
+        start = f"the last reference{where} was lost here"
+    return f"{start or 'lost here'}, {loss.cause.value}{slot}:"
 
+
+_UNCERTAIN = {
+    Precision.PROBABLE: "probably lost in this function",
+    Precision.WINDOW: "lost during this call",
+    Precision.APPROXIMATE: "lost about here",
+    Precision.LINE_TABLE: "lost here, as near as optimised code tells",
+}
 
 # Seen in memory; a register or local variable may have held the block longer.
 _EVENTS_IN_MEMORY = frozenset(

@@ -119,6 +119,12 @@ def _is_optimised_function(function: DIE) -> bool:
     return bool(OPTIMISATION_MARKS & function.attributes.keys())
 
 
+def is_optimised(function: DIE) -> bool:
+    """Whether the code of a function was, or may have been, compiled optimised."""
+    top = function.cu.get_top_DIE()
+    return _is_optimised_unit(top) or _is_optimised_function(function)
+
+
 def _producer(unit: DIE) -> str:
     attribute = unit.attributes.get("DW_AT_producer")
     return attribute.value.decode("utf-8", "replace") if attribute else ""

@@ -1,0 +1,287 @@
+#include "process/refine.h"
+
+#include <string.h>
+#include <ucontext.h>
+
+#include "base/attributes.h"
+#include "format/records.h"
+#include "heap/inspect.h"
+#include "lens/holders.h"
+#include "lens/ordinals.h"
+#include "lens/stack_records.h"
+#include "lens/stopped_frames.h"
+#include "os/memory.h"
+#include "os/syscall.h"
+#include "process/life.h"
+#include "process/process.h"
+#include "process/traps.h"
+#include "record/recording.h"
+#include "stack/stack.h"
+
+// The steps kept of each watch: the last ones count.
+enum { STEPS_KEPT = 64 };
+// More marks of the whole heap than this for one block would take too long.
+enum { MARKS_MAX = 64 };
+
+struct step {
+    uintptr_t pc;
+    struct ll_holder holder;
+    int64_t rbp_from_sp;
+};
+
+struct watch {
+    uint32_t state; // LL_REFINED_*
+    uint32_t site;  // node of the target's stack
+    int thread;
+    uintptr_t block;
+    uintptr_t end;
+    uintptr_t stack_pointer; // at the birth
+    uint32_t marks;
+    uint32_t loss; // node of the call stack at the loss
+    uint32_t steps_taken;
+    struct step steps[STEPS_KEPT];
+};
+
+static struct ll_watch_list list;
+static struct watch* watches; // one for each target
+static uint32_t* left;        // by use: activations that have not returned yet
+static bool is_on;
+
+bool ll_refine_is_on(void) {
+    return is_on;
+}
+
+static int thread_id(void) {
+    return (int)ll_syscall(SYS_gettid);
+}
+
+// The node that allocations of a target will have: frames are interned as walks do.
+static uint32_t intern(const struct ll_watch_target* target, const uintptr_t* biases) {
+    uint32_t node = 0;
+    for (uint32_t i = 0; i < target->frame_count; i++) {
+        const struct ll_watch_frame* frame = &list.frames[target->first_frame + i];
+        uintptr_t bias = biases[frame->module];
+        if (bias == LL_TRAPS_NOT_LOADED) {
+            return 0;
+        }
+        node = ll_stack_child(node, bias + frame->pc, (uint16_t)frame->flags);
+    }
+    return node;
+}
+
+static void begin(struct watch* watch, uintptr_t block) {
+    const struct ll_watch_target* target = &list.targets[watch - watches];
+    struct ll_block found;
+    if (!ll_block_at(block, &found)) {
+        return;
+    }
+    watch->state = LL_REFINED_held;
+    watch->thread = thread_id();
+    watch->block = block;
+    watch->end = block + ll_block_size(found);
+    watch->stack_pointer = (uintptr_t)__builtin_frame_address(0);
+    for (uint32_t i = 0; i < target->use_count; i++) {
+        const struct ll_watch_use* use = &list.uses[target->first_use + i];
+        left[target->first_use + i] = use->activations;
+        ll_traps_set(use->function);
+    }
+}
+
+static void finish(struct watch* watch, uint32_t state) {
+    const struct ll_watch_target* target = &list.targets[watch - watches];
+    watch->state = state;
+    for (uint32_t i = 0; i < target->use_count; i++) {
+        uint32_t use = target->first_use + i;
+        if (left[use] > 0) {
+            left[use] = 0;
+            ll_traps_take(list.uses[use].function);
+        }
+    }
+}
+
+static void on_birth(uintptr_t block, uint32_t site, uint32_t ordinal) {
+    for (uint32_t i = 0; is_on && i < list.target_count; i++) {
+        if (watches[i].site == site && list.targets[i].ordinal == ordinal &&
+            watches[i].state == LL_REFINED_not_met) {
+            begin(&watches[i], block);
+        }
+    }
+}
+
+static void on_freed(uintptr_t block) {
+    for (uint32_t i = 0; is_on && i < list.target_count; i++) {
+        if (watches[i].state == LL_REFINED_held && watches[i].block == block) {
+            finish(&watches[i], LL_REFINED_freed);
+        }
+    }
+}
+
+bool ll_refine_start(const struct ll_watch_list* watch_list, const uintptr_t* biases) {
+    list = *watch_list;
+    size_t watch_bytes = (list.target_count + 1) * sizeof *watches;
+    size_t left_bytes = (list.use_count + 1) * sizeof *left;
+    watches = ll_memory_map((watch_bytes + LL_PAGE_SIZE) & -(size_t)LL_PAGE_SIZE);
+    left = ll_memory_map((left_bytes + LL_PAGE_SIZE) & -(size_t)LL_PAGE_SIZE);
+    if (watches == NULL || left == NULL || !ll_traps_start(&list, biases)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < list.target_count; i++) {
+        watches[i].state = LL_REFINED_not_met;
+        watches[i].site = intern(&list.targets[i], biases);
+    }
+    is_on = true;
+    ll_ordinals_follow(on_birth, on_freed);
+    return true;
+}
+
+void ll_refine_give_up(void) {
+    for (uint32_t i = 0; is_on && i < list.target_count; i++) {
+        if (watches[i].state == LL_REFINED_held) {
+            finish(&watches[i], LL_REFINED_given_up);
+        }
+    }
+    is_on = false;
+}
+
+// Registers that nobody will read again hold nothing.
+static struct ll_registers live_registers(const struct ll_watch_point* point,
+                                          struct ll_registers registers) {
+    for (unsigned i = 0; i < 16; i++) {
+        if (i != LL_RSP && (point->live >> i & 1) == 0) {
+            registers.general[i] = 0;
+        }
+    }
+    return registers;
+}
+
+static void ignore_saved(const struct ll_registers* registers, void* context) {
+    (void)registers;
+    (void)context;
+}
+
+static uint32_t stack_of(const struct ll_registers* registers) {
+    struct ll_stopped_frames frames = {0};
+    struct ll_walk_start start = {.registers = *registers};
+    ll_stopped_frames_walk(&frames, &start, ignore_saved, NULL);
+    uint32_t node = frames.count > 0 ? ll_stopped_frames_node(&frames, 0) : 0;
+    ll_stopped_frames_release(&frames);
+    return node;
+}
+
+// Whether anything still refers to the block at a point; `holder` tells what.
+static bool is_held(struct watch* watch, const struct ll_watch_point* point,
+                    const struct ll_registers* registers, void* signal_context,
+                    struct ll_holder* holder) {
+    bool vector = (point->live & LL_WATCH_VECTOR) != 0;
+    struct ll_live_state live = {.registers = live_registers(point, *registers),
+                                 .signal_context = vector ? signal_context : NULL,
+                                 .red_zone = (point->live & LL_WATCH_RED_ZONE) != 0};
+    *holder = ll_holder_find(&live.registers, live.red_zone, watch->block, watch->end);
+    if (holder->kind != LL_HOLDER_none) {
+        return true;
+    }
+    if (watch->marks++ >= MARKS_MAX) {
+        finish(watch, LL_REFINED_given_up);
+        return true;
+    }
+    if (ll_process_reaches(watch->block, &live)) {
+        holder->kind = LL_HOLDER_memory;
+        return true;
+    }
+    return false;
+}
+
+// A frame that was there at the birth returns: its function is watched for fewer.
+static void count_return(struct watch* watch, const struct ll_watch_point* point,
+                         uintptr_t stack_pointer) {
+    const struct ll_watch_target* target = &list.targets[watch - watches];
+    for (uint32_t i = 0; i < target->use_count; i++) {
+        uint32_t use = target->first_use + i;
+        if (list.uses[use].function == point->function && left[use] > 0 &&
+            stack_pointer > watch->stack_pointer && --left[use] == 0) {
+            ll_traps_take(point->function);
+        }
+    }
+}
+
+static void examine(struct watch* watch, const struct ll_watch_point* point,
+                    const struct ll_registers* registers, void* signal_context) {
+    struct step* step = &watch->steps[watch->steps_taken++ % STEPS_KEPT];
+    uintptr_t stack_pointer = registers->general[LL_RSP];
+    step->pc = registers->pc;
+    step->rbp_from_sp = (int64_t)(registers->general[LL_RBP] - stack_pointer);
+    if (!is_held(watch, point, registers, signal_context, &step->holder)) {
+        watch->loss = stack_of(registers);
+        finish(watch, LL_REFINED_lost);
+    } else if (watch->state == LL_REFINED_held && point->kind == LL_WATCH_RETURN) {
+        count_return(watch, point, stack_pointer);
+    }
+}
+
+bool ll_refine_trapped(const siginfo_t* information, void* signal_context) {
+    if (watches == NULL) {
+        return false;
+    }
+    struct ll_registers registers;
+    ll_registers_interrupted(signal_context, &registers);
+    if (information->si_code == TRAP_TRACE) {
+        return ll_traps_end_step(signal_context);
+    }
+    registers.pc--;
+    const struct ll_watch_point* point = ll_traps_point_at(registers.pc);
+    if (point == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; is_on && i < list.target_count; i++) {
+        struct watch* watch = &watches[i];
+        if (watch->state == LL_REFINED_held && watch->thread == thread_id()) {
+            examine(watch, point, &registers, signal_context);
+        }
+    }
+    ll_traps_step(point, signal_context);
+    return true;
+}
+
+static void record_steps(const struct watch* watch, uint32_t target) {
+    uint32_t first =
+        watch->steps_taken > STEPS_KEPT ? watch->steps_taken - STEPS_KEPT : 0;
+    for (uint32_t i = first; i < watch->steps_taken; i++) {
+        const struct step* step = &watch->steps[i % STEPS_KEPT];
+        uint32_t node = ll_stack_child(0, step->pc, LL_NODE_exact_pc);
+        ll_stack_records_write(node);
+        struct ll_record_refined_step record = {
+            .target = target,
+            .node = node,
+            .holder = step->holder.kind,
+            .holder_register = step->holder.number,
+            .slot_from_sp = step->holder.from_sp,
+            .rbp_from_sp = step->rbp_from_sp,
+        };
+        ll_record(LL_RECORD_refined_step, &record, sizeof record, NULL, 0);
+    }
+}
+
+void ll_refine_record(void) {
+    for (uint32_t i = 0; watches != NULL && i < list.target_count; i++) {
+        const struct watch* watch = &watches[i];
+        ll_stack_records_write(watch->site);
+        ll_stack_records_write(watch->loss);
+        struct ll_record_refined record = {
+            .target = i,
+            .outcome = watch->state,
+            .stack = watch->site,
+            .loss = watch->loss,
+            .steps = watch->steps_taken,
+        };
+        ll_record(LL_RECORD_refined, &record, sizeof record, NULL, 0);
+        record_steps(watch, i);
+    }
+}
+
+void ll_refine_fork_child(void) {
+    if (is_on) {
+        is_on = false;
+        ll_traps_end();
+    }
+    watches = NULL;
+}

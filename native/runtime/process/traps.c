@@ -1,0 +1,174 @@
+#include "process/traps.h"
+
+#include <fcntl.h>
+#include <ucontext.h>
+
+#include "base/attributes.h"
+#include "os/file.h"
+#include "os/memory.h"
+#include "os/syscall.h"
+
+enum { BREAKPOINT = 0xcc, TRAP_FLAG = 0x100 };
+
+// A point in a loop tells no more after so many hits.
+enum { HITS_MAX = 1000 };
+
+struct state {
+    uintptr_t address;
+    uint32_t hits;
+    bool armed; // the breakpoint is in place, or a step over it is under way
+};
+
+static const struct ll_watch_list* list;
+static struct state* states;
+static uint32_t* users; // by function: watches that want its breakpoints
+
+// The point that the calling thread steps over, or NULL.
+static LL_THREAD_LOCAL struct state* stepping;
+
+static int open_memory(void) {
+    return ll_file_open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+}
+
+static bool write_byte(int memory, uintptr_t address, uint8_t byte) {
+    return ll_syscall(SYS_pwrite64, memory, &byte, 1, address) == 1;
+}
+
+static uint32_t index_of(const struct state* state) {
+    return (uint32_t)(state - states);
+}
+
+static bool put(int memory, struct state* state, bool armed) {
+    const struct ll_watch_point* point = &list->points[index_of(state)];
+    uint8_t byte = armed ? BREAKPOINT : point->first_byte;
+    state->armed = armed;
+    return state->address == 0 || write_byte(memory, state->address, byte);
+}
+
+static bool locate(const uintptr_t* biases) {
+    for (uint32_t i = 0; i < list->point_count; i++) {
+        const struct ll_watch_point* point = &list->points[i];
+        uintptr_t bias = biases[point->module];
+        if (bias == LL_TRAPS_NOT_LOADED) {
+            continue;
+        }
+        states[i].address = bias + point->address;
+        if (*(const uint8_t*)states[i].address != point->first_byte) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void* map_array(size_t count, size_t size) {
+    size_t bytes = (count * size + LL_PAGE_SIZE) & -(size_t)LL_PAGE_SIZE;
+    return ll_memory_map(bytes);
+}
+
+bool ll_traps_start(const struct ll_watch_list* watch_list, const uintptr_t* biases) {
+    list = watch_list;
+    states = map_array(list->point_count, sizeof *states);
+    users = map_array(list->function_count, sizeof *users);
+    int memory = open_memory();
+    bool usable = states != NULL && users != NULL && memory >= 0 && locate(biases);
+    if (usable && list->point_count > 0 && states[0].address != 0) {
+        usable = write_byte(memory, states[0].address, list->points[0].first_byte);
+    }
+    if (memory >= 0) {
+        ll_file_close(memory);
+    }
+    return usable;
+}
+
+static void put_all(uint32_t function, bool armed) {
+    const struct ll_watch_function* range = &list->functions[function];
+    int memory = open_memory();
+    for (uint32_t i = 0; memory >= 0 && i < range->point_count; i++) {
+        put(memory, &states[range->first_point + i], armed);
+    }
+    if (memory >= 0) {
+        ll_file_close(memory);
+    }
+}
+
+void ll_traps_set(uint32_t function) {
+    if (users[function]++ == 0) {
+        put_all(function, true);
+    }
+}
+
+void ll_traps_take(uint32_t function) {
+    if (--users[function] == 0) {
+        put_all(function, false);
+    }
+}
+
+void ll_traps_end(void) {
+    for (uint32_t i = 0; i < list->function_count; i++) {
+        if (users[i] > 0) {
+            users[i] = 0;
+            put_all(i, false);
+        }
+    }
+}
+
+const struct ll_watch_point* ll_traps_point_at(uintptr_t address) {
+    for (uint32_t i = 0; i < list->function_count; i++) {
+        const struct ll_watch_function* range = &list->functions[i];
+        uint32_t low = range->first_point;
+        uint32_t high = low + range->point_count;
+        while (low < high) {
+            uint32_t middle = low + (high - low) / 2;
+            if (states[middle].address < address) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if (low < range->first_point + range->point_count &&
+            states[low].address == address) {
+            return &list->points[low];
+        }
+    }
+    return NULL;
+}
+
+static void put_one(struct state* state, bool armed) {
+    int memory = open_memory();
+    if (memory >= 0) {
+        put(memory, state, armed);
+        ll_file_close(memory);
+    }
+}
+
+static greg_t* flags_of(void* signal_context) {
+    ucontext_t* context = signal_context;
+    return &context->uc_mcontext.gregs[REG_EFL];
+}
+
+bool ll_traps_end_step(void* signal_context) {
+    struct state* state = stepping;
+    if (state == NULL) {
+        return false;
+    }
+    stepping = NULL;
+    *flags_of(signal_context) &= ~(greg_t)TRAP_FLAG;
+    const struct ll_watch_point* point = &list->points[index_of(state)];
+    bool wanted = users[point->function] > 0;
+    if (wanted && (state->hits < HITS_MAX || point->kind == LL_WATCH_RETURN)) {
+        put_one(state, true);
+    }
+    return true;
+}
+
+void ll_traps_step(const struct ll_watch_point* point, void* signal_context) {
+    ucontext_t* context = signal_context;
+    struct state* state = &states[point - list->points];
+    // A handler that was left by a jump leaves its step behind.
+    ll_traps_end_step(signal_context);
+    state->hits++;
+    put_one(state, false);
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)state->address;
+    *flags_of(signal_context) |= TRAP_FLAG;
+    stepping = state;
+}

@@ -1,0 +1,142 @@
+"""The second run of `--refine`: the program again, trapped where it lost its blocks.
+
+Nothing of it shows: it writes to nowhere, and its recording is added to the first run's.
+Standard input is read again where it is a file, and empty otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from leakline.cli.environment import watching_environment
+from leakline.cli.launch import Child, exit_code_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leakline.dynamic.traces import Refinable
+
+
+class SecondRun:
+    """What has to be known before the first run to be able to run again."""
+
+    def __init__(self) -> None:
+        self._input = _input_file()
+
+    def run(
+        self, path: str, argv: Sequence[str], recording: str, status: int
+    ) -> tuple[str, ...]:
+        """Runs again; returns sentences about what did not repeat itself."""
+        found = _refinables(recording)
+        if not found:
+            return ()
+        with tempfile.TemporaryDirectory(prefix="leakline-") as folder:
+            watch_list = f"{folder}/watch"
+            _write_watch_list(watch_list, found)
+            second = self._run_watched(path, argv, recording, watch_list)
+        if second != status:
+            return (
+                (
+                    "The program did not repeat itself: it ended with "
+                    f"{exit_code_of(status)} at first and with {exit_code_of(second)} "
+                    "in the second run."
+                ),
+            )
+        return ()
+
+    def _run_watched(
+        self, path: str, argv: Sequence[str], recording: str, watch_list: str
+    ) -> int:
+        options = {
+            "recording": recording,
+            "lens": "reach,loss",
+            "watch": watch_list,
+            "children": "0",
+        }
+        environment = watching_environment(os.environ, options)
+        saved = [os.dup(number) for number in (0, 1, 2)]
+        nothing = os.open(os.devnull, os.O_RDWR)
+        try:
+            os.dup2(nothing, 0)
+            if self._input is not None:
+                self._input.open_as_input()
+            os.dup2(nothing, 1)
+            os.dup2(nothing, 2)
+            child = Child(path, argv, environment)
+        finally:
+            for number, copy in enumerate(saved):
+                os.dup2(copy, number)
+                os.close(copy)
+            os.close(nothing)
+        return child.wait()
+
+
+class _InputFile(NamedTuple):
+    """A file that is standard input, and how far it was read before the first run."""
+
+    path: str
+    device: int
+    inode: int
+    position: int
+
+    def open_as_input(self) -> None:
+        """Opens the same file once more as standard input; empty if it is gone."""
+        try:
+            again = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return
+        status = os.fstat(again)
+        if (status.st_dev, status.st_ino) == (self.device, self.inode):
+            os.lseek(again, self.position, os.SEEK_SET)
+            os.dup2(again, 0)
+        os.close(again)
+
+
+def _input_file() -> _InputFile | None:
+    """Standard input, if it can be read twice."""
+    try:
+        status = os.fstat(0)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        position = os.lseek(0, 0, os.SEEK_CUR)
+        path = os.readlink("/proc/self/fd/0")
+    except OSError:
+        return None
+    return _InputFile(path, status.st_dev, status.st_ino, position)
+
+
+def _refinables(recording: str) -> list[Refinable]:
+    """The blocks of the program itself; what it started is not traced."""
+    from leakline.dynamic.process_log import ProcessLog, read_processes
+    from leakline.dynamic.traces import refinables
+    from leakline.recording.reader import open_recording
+
+    found: list[list[Refinable]] = []
+
+    def take(log: ProcessLog) -> None:
+        found.append(refinables(log))
+
+    with open_recording(Path(recording)) as opened:
+        first = [log.key for log in read_processes(opened, take)][:1]
+    return found[0] if first else []
+
+
+def _write_watch_list(path: str, found: list[Refinable]) -> None:
+    from leakline.dynamic.code_reader import CodeReader
+    from leakline.patching.watch_list import WatchFrame, WatchTarget, write_watch_list
+
+    reader = CodeReader()
+    targets = [
+        WatchTarget(tuple(WatchFrame(*frame) for frame in one.frames), one.ordinal)
+        for one in found
+    ]
+    write_watch_list(
+        Path(path),
+        targets,
+        lambda address: reader.can_return_pointer(address.module, address.offset),
+    )

@@ -1,0 +1,117 @@
+"""Where and why the last reference to the blocks of a group went, with all evidence."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from leakline.dynamic.hints import Hints
+from leakline.dynamic.merge import GroupKey
+from leakline.dynamic.refined import WHY_NOT, Refinement
+from leakline.dynamic.sites import loss_at_site
+from leakline.dynamic.slots import slot_in_freed, slot_of_store
+from leakline.dynamic.stacks import StackBuilder
+from leakline.dynamic.traces import Trace
+from leakline.model.finding import Cause, Loss, PathStep, Precision
+from leakline.model.stack import Stack
+from leakline.recording._format import Cause as LossCause
+
+_CAUSES = {
+    LossCause.OVERWRITTEN: Cause.OVERWRITTEN,
+    LossCause.CONTAINER_FREED: Cause.CONTAINER_FREED,
+    LossCause.UNMAPPED: Cause.UNMAPPED,
+    LossCause.THREAD_EXIT: Cause.THREAD_EXIT,
+}
+_UNSEEN = "no store that was seen overwrote a reference to it"
+_CONCLUDED = f"{_UNSEEN}; the variable is concluded from the code, not seen"
+_UNKNOWN = (
+    f"{_UNSEEN}: probably a local variable or register held it, which went out of scope,"
+    " or nobody kept the result"
+)
+
+
+class Explained(NamedTuple):
+    """What is known about a loss; `loss` is None when losses were not watched."""
+
+    loss: Loss | None
+    path: tuple[PathStep, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Losses:
+    """Explains the losses of groups.
+
+    Attributes:
+        traces: What a second run saw, by the number of the allocation stack.
+    """
+
+    builder: StackBuilder
+    traces: Mapping[int, Trace]
+    _hints: Hints = field(init=False)
+    _refinement: Refinement = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Both ways to explain share what they read of the modules."""
+        self._hints = Hints(self.builder)
+        self._refinement = Refinement(self._hints.reader)
+
+    def explain(self, key: GroupKey) -> Explained:
+        """The loss of a group's blocks."""
+        if key.cause == LossCause.NOT_IN_MEMORY:
+            return self._without_store(key)
+        if key.cause == LossCause.SITE:
+            return Explained(loss_at_site(key.loss, self.builder))
+        cause = _CAUSES.get(key.cause)
+        if cause is None or not key.loss:
+            return Explained(None)
+        stack = self.builder.stack(key.loss)
+        if cause is Cause.THREAD_EXIT and stack.frames:
+            # The thread's function is known, not where in it the thread ended.
+            first = replace(stack.frames[0], line=0, column=0)
+            stack = replace(stack, frames=(first, *stack.frames[1:]))
+            return Explained(Loss(cause, stack, None, Precision.FUNCTION))
+        return Explained(Loss(cause, stack, self._slot(key, cause)))
+
+    def _without_store(self, key: GroupKey) -> Explained:
+        trace = self.traces.get(key.stack)
+        notes: tuple[str, ...] = ()
+        if trace is not None:
+            refinement = self._refinement
+            seen = refinement.loss(trace, self.builder.stack(trace.loss))
+            if seen is not None:
+                named = self._with_variable(seen, key)
+                return Explained(named, refinement.path(trace))
+            notes = (WHY_NOT.get(trace.outcome, ""),)
+        guess = self._hints.loss(key.stack)
+        if guess is None:
+            unknown = Loss(Cause.OUT_OF_SCOPE, Stack(), precision=Precision.PROBABLE)
+            return Explained(unknown, notes=(_UNKNOWN, *notes))
+        if guess.precision is Precision.PROBABLE:
+            notes = (_CONCLUDED, *notes)
+        return Explained(guess, notes=notes)
+
+    def _with_variable(self, seen: Loss, key: GroupKey) -> Loss:
+        """Names what a trace leaves unnamed, if the code of the same function tells."""
+        if seen.slot is not None or seen.cause is Cause.NEVER_STORED:
+            return seen
+        guess = self._hints.loss(key.stack)
+        if guess is None or guess.stack.frames[0].function != _function(seen.stack):
+            return seen
+        return replace(seen, slot=guess.slot)
+
+    def _slot(self, key: GroupKey, cause: Cause) -> str | None:
+        """The slot that held the last reference in memory."""
+        calls = self.builder.calls(key.loss)
+        if not calls or not calls[0].address:
+            return None
+        place = self.builder.table.addresses[calls[0].address]
+        if cause is Cause.OVERWRITTEN:
+            return slot_of_store(self._hints.reader, place)
+        if cause is Cause.CONTAINER_FREED:
+            return slot_in_freed(self._hints.reader, place, key.loss_offset)
+        return None
+
+
+def _function(stack: Stack) -> str:
+    """The innermost function of a stack that is not inlined."""
+    return next((one.function for one in stack.frames if not one.inlined), "")

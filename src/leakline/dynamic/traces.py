@@ -1,0 +1,114 @@
+"""What a second run saw of single blocks: the points passed until each was lost."""
+
+from dataclasses import dataclass
+
+from leakline.dynamic.process_log import ProcessLog, chosen_snapshot
+from leakline.dynamic.stack_table import ProcessStacks, StackTable
+from leakline.recording._format import Holder, Node, Refined
+from leakline.symbols.resolve import Address
+
+# Blocks whose loss one second run traces.
+MOST_TARGETS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A point that was passed, and what referred to the block there.
+
+    Attributes:
+        place: The instruction that came next.
+        register: DWARF number of the holding register, or None.
+        slot_from_sp: The holding slot's address minus the stack pointer, or None.
+        rbp_from_sp: rbp minus the stack pointer.
+    """
+
+    place: Address
+    register: int | None
+    slot_from_sp: int | None
+    rbp_from_sp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One block in the second run.
+
+    Attributes:
+        outcome: What became of it.
+        loss: Number of the call stack at the loss, 0 if it was not lost.
+        steps: The last points; at the last one of a lost block nothing held it.
+        is_whole: No earlier steps were left out.
+    """
+
+    outcome: Refined
+    loss: int
+    steps: tuple[Step, ...]
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refinable:
+    """A block that a second run can find again: frames outermost first, and number."""
+
+    frames: tuple[tuple[Address, int], ...]
+    ordinal: int
+
+
+def is_second_run(log: ProcessLog) -> bool:
+    """Whether a process ran only to trace losses."""
+    return bool(log.options.get("watch"))
+
+
+def traces(log: ProcessLog, stacks: ProcessStacks) -> dict[int, Trace]:
+    """The traces of a second run, by the number of the allocation stack."""
+    steps: dict[int, list[Step]] = {}
+    for record in log.refined_steps:
+        index = stacks.table.calls[stacks.number(record.node)].address
+        is_slot = record.holder == Holder.SLOT
+        in_register = record.holder == Holder.REGISTER
+        step = Step(
+            stacks.table.addresses[index],
+            record.holder_register if in_register else None,
+            record.slot_from_sp if is_slot else None,
+            record.rbp_from_sp,
+        )
+        steps.setdefault(record.target, []).append(step)
+    known = {int(one): one for one in Refined}
+    return {
+        stacks.number(record.stack): Trace(
+            known.get(record.outcome, Refined.NOT_MET),
+            stacks.number(record.loss) if record.loss else 0,
+            tuple(steps.get(record.target, ())),
+            record.steps == len(steps.get(record.target, ())),
+        )
+        for record in log.refined
+    }
+
+
+def refinables(log: ProcessLog) -> list[Refinable]:
+    """The blocks of a first run that a second one may trace, the largest first."""
+    snapshot = chosen_snapshot(log)
+    if snapshot is None:
+        return []
+    stacks = ProcessStacks(log, StackTable())
+    sizes: dict[int, int] = {}
+    for group in snapshot.groups:
+        sizes[group.stack] = sizes.get(group.stack, 0) + group.bytes
+    ranked = sorted(snapshot.refinable, key=lambda one: -sizes.get(one.stack, 0))
+    found = []
+    for record in ranked:
+        calls = stacks.table.path(stacks.number(record.stack))
+        if (
+            record.ordinal
+            and calls
+            and not any(call.flags & (Node.FOLDED | Node.EXACT_PC) for call in calls)
+        ):
+            frames = tuple(
+                (_return_address(stacks.table.addresses[call.address]), call.flags)
+                for call in reversed(calls)
+            )
+            found.append(Refinable(frames, record.ordinal))
+    return found[:MOST_TARGETS]
+
+
+def _return_address(address: Address) -> Address:
+    return Address(address.module, address.offset + 1)

@@ -1,0 +1,95 @@
+"""`--refine` finds the line at which a variable lost its block, in a second run."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import LEAKLINE, PROGRAMS, Outcome
+from .test_loss_scopes import PROGRAM, expected, losses
+
+
+def test_unoptimised_code_gives_the_exact_line(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    found = losses(watch([build(PROGRAM, "-O0")], "--refine"))
+    for name, wanted in expected().items():
+        loss = found[name]
+        here = loss["frames"][0]
+        assert here["function"] == wanted.function, name
+        assert loss["precision"] == "exact", name
+        # In a loop the variable is overwritten by the next block before it goes.
+        if name != "loop_bad":
+            assert (loss["cause"], here["line"]) == (wanted.cause, wanted.line), name
+        assert loss["slot"] == wanted.variable, name
+        assert loss["frames"][1]["line"] > 0
+    assert found["loop_bad"]["cause"] == "overwritten"
+
+
+@pytest.mark.parametrize("optimisation", ["-O1", "-O2", "-O3"])
+def test_optimised_code_gives_the_function_and_says_how_exact(
+    optimisation: str, build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    found = losses(watch([build(PROGRAM, optimisation)], "--refine"))
+    for name, wanted in expected().items():
+        loss = found[name]
+        assert loss["frames"][0]["function"] == wanted.function, name
+        assert loss["slot"] == wanted.variable, name
+        assert loss["precision"] in ("exact", "line-table", "window"), name
+        assert loss["frames"][0]["line"] > 0, name
+
+
+def test_the_path_leads_from_the_allocation_to_the_loss(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    outcome = watch([build(PROGRAM, "-O0")], "--refine")
+    lines = (PROGRAMS / PROGRAM).read_text().splitlines()
+    (path,) = [
+        finding["path"]
+        for finding in outcome.report["findings"]
+        if finding["allocation"]["frames"][0]["function"] == "early_return_bad"
+    ]
+    passed = [lines[step["line"] - 1].strip() for step in path]
+    at = passed.index("char* buffer = early_return_bad(200);")
+    wanted = ["strcpy(buffer, text);", "if (text[0] == '!') {", "return 1;"]
+    assert [text.partition(" //")[0] for text in passed[at + 1 : at + 4]] == wanted
+
+
+def test_a_program_that_does_not_repeat_itself_is_called_out(
+    build: Callable[..., Path], watch: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    program = build("loss_changes.c", "-O0")
+    outcome = watch([program, tmp_path / "mark"], "--refine")
+    (finding,) = [one for one in outcome.report["findings"] if one["kind"] == "lost"]
+    assert any("second run freed this block" in note for note in finding["notes"])
+    assert finding["loss"]["precision"] == "probable"
+    assert any("did not repeat" in text for text in outcome.report["run"]["not_seen"])
+    assert outcome.returncode == 23
+
+
+def test_the_second_run_is_not_seen(build: Callable[..., Path], tmp_path: Path) -> None:
+    program = build(PROGRAM, "-O0")
+    report = tmp_path / "report.txt"
+    command: list[Any] = [LEAKLINE, "run", "--refine", "--report-file", report]
+    done = subprocess.run(
+        [*command, "--", program], capture_output=True, check=False, timeout=60
+    )
+    plain = subprocess.run([program], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr)
+
+
+def test_a_kept_recording_tells_the_same(
+    build: Callable[..., Path], watch: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    recording = tmp_path / "kept"
+    outcome = watch([build(PROGRAM, "-O0")], "--refine", "-o", str(recording))
+    again = subprocess.run(
+        [LEAKLINE, "report", recording, "--format", "text"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "lost here, out-of-scope (`buffer`)" in again.stdout
+    assert len(outcome.report["run"]["processes"]) == 1
