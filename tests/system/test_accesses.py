@@ -94,6 +94,18 @@ def test_a_wrong_predicate_is_refused(recording: Path) -> None:
     assert "idle>N*active" in done.stderr
 
 
+def test_frees_of_siblings_and_the_resolution_are_told(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    program = build("accesses_siblings.c", "-O1")
+    options = ["--lens", "accesses", "--budget", "5%", "--stale", "idle>200ms"]
+    report = watch([program], *options).report
+    (finding,) = [one for one in report["findings"] if one["blocks"] == 100]
+    freed = [stack["frames"][0]["function"] for stack in finding["sibling_frees"]]
+    assert freed == ["drop_item"]
+    assert any("windows of" in text for text in report["run"]["not_seen"])
+
+
 def environment_for(recording: Path, options: str) -> dict[str, str]:
     return {
         **os.environ,

@@ -11,6 +11,7 @@
 #include "entry/loaded.h"
 #include "entry/sentences.h"
 #include "format/records.h"
+#include "lens/siblings.h"
 #include "lens/touches.h"
 #include "os/own_thread.h"
 #include "process/process.h"
@@ -93,7 +94,7 @@ void ll_arming_start(void) {
     if (!ll_options_have_lens("accesses") || !ll_process_is_watched()) {
         return;
     }
-    if (ll_heap_twin_distance() == 0 || !ll_schedule_start()) {
+    if (ll_heap_twin_distance() == 0 || !ll_schedule_start() || !ll_siblings_start()) {
         ll_process_note_not_seen(LL_NOT_SEEN_accesses, 0,
                                  "there is no memory for what is known of accesses");
         return;

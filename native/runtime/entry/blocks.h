@@ -4,6 +4,7 @@
 #include "base/attributes.h"
 #include "heap/heap.h"
 #include "lens/injector.h"
+#include "lens/siblings.h"
 #include "lens/stamps.h"
 #include "lens/touches.h"
 
@@ -20,6 +21,9 @@ LL_INLINE void* ll_entry_born(void* block) {
 // `site` is evaluated only while somebody wants to know of frees.
 #define LL_ENTRY_RELEASE(block, site)                                                  \
     do {                                                                               \
+        if (LL_UNLIKELY(ll_touches_on) && ll_siblings_want(block)) {                   \
+            ll_siblings_note((block), (site));                                         \
+        }                                                                              \
         if (LL_UNLIKELY(ll_releases_watched != 0) &&                                   \
             !ll_entry_before_release((block), (site))) {                               \
             break;                                                                     \

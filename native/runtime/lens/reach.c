@@ -45,7 +45,8 @@ static void write_totals(const struct sight* sight);
 uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world) {
     struct sight sight = {.totals = ll_heap_totals(),
                           .tally.only_lost_by_stack = !ll_options.reachable,
-                          .tally.touched.now_ns = look->cpu_ns};
+                          .tally.touched.now_ns = look->cpu_ns,
+                          .tally.touched.look = look->number};
     write_begin(look, world);
     if (ll_reach_is_wanted()) {
         mark_and_classify(&sight, look, world);

@@ -5,6 +5,8 @@
 #include "arm/window.h"
 #include "base/attributes.h"
 #include "format/records.h"
+#include "lens/pages.h"
+#include "lens/siblings.h"
 #include "lens/stack_records.h"
 #include "lens/touches.h"
 #include "os/memory.h"
@@ -12,6 +14,9 @@
 #include "stack/stack.h"
 
 enum { FIRST_CAPACITY = 256, FINE_GROUPS_MAX = 40000, NS_PER_MS = 1000000 };
+
+// A look takes time between the clocks of the two lenses.
+enum { CLOCK_SLACK_MS = 20 };
 
 struct key {
     uint32_t kind; // 0: the place in the table is free
@@ -130,6 +135,11 @@ void ll_touched_add(struct ll_touched* touched, struct ll_block block, uint32_t 
     if (group == NULL) {
         return;
     }
+    uint64_t lower_ns;
+    if (ll_pages_idle_ns(block, &lower_ns) &&
+        lower_ns / NS_PER_MS > idle_ms + CLOCK_SLACK_MS) {
+        touched->contradictions++;
+    }
     uint64_t size = ll_block_size(block);
     group->idle_ms = idle_ms < group->idle_ms ? idle_ms : group->idle_ms;
     group->idle_most_ms = idle_ms > group->idle_most_ms ? idle_ms : group->idle_most_ms;
@@ -139,7 +149,7 @@ void ll_touched_add(struct ll_touched* touched, struct ll_block block, uint32_t 
     group->drag_byte_ms += size * idle_ms;
 }
 
-static void write_group(const struct ll_touched_group* group) {
+static void write_group(const struct ll_touched_group* group, uint32_t look) {
     uint32_t last = 0;
     if (group->key.address != 0) {
         last = ll_stack_child(0, group->key.address, LL_NODE_exact_pc);
@@ -159,9 +169,10 @@ static void write_group(const struct ll_touched_group* group) {
         .drag_byte_ms = group->drag_byte_ms,
     };
     ll_record(LL_RECORD_touched, &record, sizeof record, NULL, 0);
+    ll_siblings_write(group->key.stack, look);
 }
 
-static void write_sampling(void) {
+static void write_sampling(uint32_t contradictions) {
     struct ll_schedule_counts counts = ll_schedule_counts();
     struct ll_window_counts windows = ll_window_counts();
     struct ll_record_sampling record = {
@@ -171,6 +182,7 @@ static void write_sampling(void) {
         .window_ns = windows.window_ns,
         .spent_ns = counts.spent_ns,
         .places = ll_arm.place_count,
+        .contradictions = contradictions,
     };
     ll_record(LL_RECORD_sampling, &record, sizeof record, NULL, 0);
 }
@@ -178,10 +190,10 @@ static void write_sampling(void) {
 void ll_touched_write(struct ll_touched* touched) {
     for (size_t i = 0; i < touched->capacity; i++) {
         if (touched->table[i].key.kind != 0) {
-            write_group(&touched->table[i]);
+            write_group(&touched->table[i], touched->look);
         }
     }
-    write_sampling();
+    write_sampling(touched->contradictions);
     if (touched->table != NULL) {
         ll_memory_unmap(touched->table, touched->capacity * sizeof *touched->table);
         touched->table = NULL;

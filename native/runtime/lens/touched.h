@@ -9,8 +9,10 @@ struct ll_touched {
     struct ll_touched_group* table; // open addressing; NULL while empty
     size_t capacity;
     size_t count;
-    uint64_t dropped; // blocks not counted since memory ran out
-    uint64_t now_ns;  // CPU time of the process at the look
+    uint64_t dropped;        // blocks not counted since memory ran out
+    uint32_t look;           // number of the look
+    uint32_t contradictions; // blocks idle for longer by lens pages than by us
+    uint64_t now_ns;         // CPU time of the process at the look
 };
 
 // Counts one block; `stack` is its allocation, perhaps condensed.

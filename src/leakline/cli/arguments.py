@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _HELP_WIDTH = 88
 _LARGEST_EXIT_CODE = 255
+_WHOLE = 100
 
 
 class Parser(argparse.ArgumentParser):
@@ -73,6 +74,17 @@ def exit_code(text: str) -> int:
     number = count(text)
     if number > _LARGEST_EXIT_CODE:
         raise argparse.ArgumentTypeError(f"{text} is not an exit code (0 to 255)")
+    return number
+
+
+def percent(text: str) -> float:
+    """A share of more than 0 and at most 100 %, with or without the sign."""
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= _WHOLE:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share of 100 %")
     return number
 
 

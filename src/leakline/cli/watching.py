@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from leakline.cli.arguments import count
+from leakline.cli.arguments import count, percent
 from leakline.cli.inspection.lenses import refuse_missing_lenses
 from leakline.cli.inspection.program import notes_losses
 from leakline.cli.options import VARIABLE, parse_options
@@ -42,6 +42,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="with lens pages: record every block, for `leakline blocks`",
     )
+    parser.add_argument(
+        "--budget",
+        metavar="PERCENT",
+        type=percent,
+        help="CPU time that lens accesses may spend, as 2%% (default: 2%%)",
+    )
     caller = parse_options(os.environ.get(VARIABLE, ""))
     parser.set_defaults(
         **{name: caller[name] for name in ("lens", "depth") if name in caller}
@@ -72,4 +78,6 @@ def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
         options["raw_blocks"] = "1"
     if arguments.no_children:
         options["children"] = "0"
+    if arguments.budget is not None:
+        options["budget_ppm"] = str(round(arguments.budget * 10_000))
     return options

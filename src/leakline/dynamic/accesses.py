@@ -1,12 +1,18 @@
 """Lens `accesses`: which blocks were not used for long, and where they were last used."""
 
+from collections.abc import Iterable, Iterator
+
 from leakline.dynamic.merge import KINDS, GroupKey, Groups, HeapGroup, group_at
-from leakline.dynamic.process_log import ProcessLog, Snapshot
+from leakline.dynamic.process_log import ProcessLog, Snapshot, chosen_snapshot
 from leakline.dynamic.stack_table import ProcessStacks
 from leakline.dynamic.staleness import Predicate, Test
 from leakline.dynamic.touches import Touches
 from leakline.model.finding import Kind
-from leakline.recording._format import TouchedRecord
+from leakline.recording._format import SamplingRecord, TouchedRecord
+
+_NS_PER_MS = 1_000_000
+# Code that is armed throughout runs about that much slower.
+_SLOWER_IN_WINDOW = 8
 
 
 def add_touched(
@@ -22,6 +28,7 @@ def add_touched(
     their own, unless lens `pages` has decided already which blocks are stale.
     """
     stale = Kind.NEVER_USED if predicate.test is Test.NEVER else Kind.STALE
+    siblings = _sibling_frees(snapshot, stacks)
     by_stack: dict[tuple[Kind, int], Touches] = {}
     for record in snapshot.touched:
         kind = KINDS.get(record.kind)  # type: ignore[call-overload]  # ints compare equal
@@ -29,6 +36,7 @@ def add_touched(
             continue
         stack = stacks.number(record.stack)
         touches = _touches_of(record, stacks)
+        touches.sibling_frees = tuple(siblings.get(record.stack, ()))
         is_stale = kind is Kind.REACHABLE and _is_stale(record, predicate)
         if is_stale and not snapshot.idle:
             found = HeapGroup(record.blocks, record.bytes, pids={log.key.pid})
@@ -42,6 +50,46 @@ def add_touched(
     for key, group in groups.items():
         if (known := by_stack.get((key.kind, key.stack))) is not None:
             group.touches = known
+
+
+def _sibling_frees(snapshot: Snapshot, stacks: ProcessStacks) -> dict[int, list[int]]:
+    """The stacks that free blocks of an allocation, by its node."""
+    found: dict[int, list[int]] = {}
+    for record in snapshot.sibling_frees:
+        found.setdefault(record.stack, []).append(stacks.number(record.freed))
+    return found
+
+
+def sampling_sentences(logs: Iterable[ProcessLog]) -> Iterator[str]:
+    """What the sampling of accesses could see, and where it was wrong."""
+    for log in logs:
+        snapshot = chosen_snapshot(log)
+        sampling = snapshot.sampling if snapshot is not None else None
+        if snapshot is None or sampling is None:
+            continue
+        yield f"{log.name.capitalize()}: {_resolution(sampling, snapshot)}."
+        if sampling.contradictions:
+            yield (
+                f"Leakline contradicts itself about {sampling.contradictions} blocks of "
+                f"{log.name}: lens pages says that they were idle for longer than lens "
+                "accesses does. Please report it."
+            )
+
+
+def _resolution(sampling: SamplingRecord, snapshot: Snapshot) -> str:
+    cpu_ms = snapshot.begin.cpu_ns / _NS_PER_MS
+    if not sampling.windows:
+        return (
+            f"{cpu_ms / 1000:.1f} s of CPU time were too short to confirm that blocks "
+            "are stale"
+        )
+    length_ms = sampling.window_ns / sampling.windows / _NS_PER_MS
+    return (
+        f"all accesses were watched in {sampling.windows} windows of {length_ms:.0f} ms, "
+        f"every {cpu_ms / sampling.windows:.0f} ms of CPU time; a block in use at least "
+        f"every {length_ms / _SLOWER_IN_WINDOW:.1f} ms is never called stale, one used "
+        "more seldom may be"
+    )
 
 
 def _is_stale(record: TouchedRecord, predicate: Predicate) -> bool:

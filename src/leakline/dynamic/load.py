@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from leakline.dynamic.accesses import add_touched
+from leakline.dynamic.accesses import add_touched, sampling_sentences
 from leakline.dynamic.dead_slots import DeadSlots, move_dead
 from leakline.dynamic.findings import hidden_totals, make_findings
 from leakline.dynamic.merge import Groups, add_snapshot, used_stacks
@@ -132,6 +132,7 @@ def _load(
         *incomplete_stacks(found.findings),
         *unjudged_slots(heap.judge.unjudged_frames),
         *found.notes,
+        *sampling_sentences(logs),
     ]
     texts = dict.fromkeys(text for log in logs for text in log.suppressions)
     run = describe_run(logs, sentences)

@@ -106,5 +106,5 @@ def used_stacks(groups: Groups, keys: Iterable[GroupKey]) -> set[int]:
         used.update((key.stack, key.leader, key.loss))
         touches = groups[key].touches
         if touches is not None:
-            used.add(touches.main_access)
+            used |= touches.stacks
     return used - {0}

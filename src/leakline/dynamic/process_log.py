@@ -28,6 +28,7 @@ from leakline.recording._format import (
     RefinedRecord,
     RefinedStepRecord,
     SamplingRecord,
+    SiblingFreeRecord,
     SnapshotBeginRecord,
     SnapshotEndRecord,
     SpawnRecord,
@@ -55,6 +56,7 @@ class Snapshot:
     tracking: TrackingRecord | None = None
     touched: list[TouchedRecord] = field(default_factory=list)
     sampling: SamplingRecord | None = None
+    sibling_frees: list[SiblingFreeRecord] = field(default_factory=list)
     totals: HeapTotalsRecord | None = None
     complete: bool = False
 
@@ -164,6 +166,7 @@ def _finish_process(log: ProcessLog, finished: Callable[[ProcessLog], None]) -> 
         snapshot.refinable.clear()
         snapshot.idle.clear()
         snapshot.touched.clear()
+        snapshot.sibling_frees.clear()
 
 
 def _take(log: ProcessLog, writer: Writer, record: Record) -> None:
@@ -228,12 +231,20 @@ def _add_to_snapshot(snapshot: Snapshot, record: Record) -> None:
             snapshot.idle.append(record)
         case TrackingRecord():
             snapshot.tracking = record
-        case TouchedRecord():
-            snapshot.touched.append(record)
-        case SamplingRecord():
-            snapshot.sampling = record
         case HeapTotalsRecord():
             snapshot.totals = record
+        case _:
+            _take_accesses(snapshot, record)
+
+
+def _take_accesses(snapshot: Snapshot, record: Record) -> None:
+    match record:
+        case TouchedRecord():
+            snapshot.touched.append(record)
+        case SiblingFreeRecord():
+            snapshot.sibling_frees.append(record)
+        case SamplingRecord():
+            snapshot.sampling = record
         case _:
             pass
 

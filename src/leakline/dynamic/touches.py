@@ -9,6 +9,7 @@ from leakline.model.finding import Confidence, Engine, Finding, Staleness, Stale
 _MS_PER_S = 1000
 # Points of a curve that reports show at most.
 _CURVE_POINTS = 64
+_SIBLINGS_SHOWN = 4
 
 
 @dataclass(slots=True)
@@ -20,12 +21,14 @@ class Touches:
         longest: Blocks by the largest bound of their bucket.
         drag_byte_ms: Sum of bytes times their bounds.
         windows: All were idle for that many windows of full arming.
+        sibling_frees: Stacks that free other blocks of the same allocation.
     """
 
     last_accesses: Counter[int] = field(default_factory=Counter)
     longest: Counter[int] = field(default_factory=Counter)
     drag_byte_ms: int = 0
     windows: int | None = None
+    sibling_frees: tuple[int, ...] = ()
 
     def add(self, other: "Touches") -> None:
         """Counts more blocks in."""
@@ -34,6 +37,13 @@ class Touches:
         self.drag_byte_ms += other.drag_byte_ms
         known = [one for one in (self.windows, other.windows) if one is not None]
         self.windows = min(known, default=None)
+        both = (*self.sibling_frees, *other.sibling_frees)
+        self.sibling_frees = tuple(dict.fromkeys(both))[:_SIBLINGS_SHOWN]
+
+    @property
+    def stacks(self) -> set[int]:
+        """Numbers of the stacks that a finding shows."""
+        return {self.main_access, *self.sibling_frees} - {0}
 
     @property
     def main_access(self) -> int:
@@ -52,6 +62,7 @@ def with_touches(finding: Finding, touches: Touches, builder: StackBuilder) -> F
         engines=tuple(dict.fromkeys((*finding.engines, Engine.ACCESSES))),
         confidence=Confidence.EXACT if lower is not None else finding.confidence,
         last_access=builder.stack(main) if main else None,
+        sibling_frees=tuple(builder.stack(one) for one in touches.sibling_frees),
         staleness=Staleness(lower, upper),
         drag_byte_s=finding.drag_byte_s
         if finding.drag_byte_s is not None
@@ -85,4 +96,9 @@ def _notes(touches: Touches, main: int) -> list[str]:
         notes.append(f"{elsewhere:,} of the blocks were last used at {where}")
     if not main:
         notes.append("no access to the blocks was seen at all")
+    if touches.windows:
+        notes.append(
+            f"they were idle through {touches.windows} or more windows in which "
+            "everything that ran was watched"
+        )
     return notes

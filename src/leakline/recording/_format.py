@@ -395,7 +395,7 @@ class SamplingRecord(NamedTuple):
     window_ns: int
     spent_ns: int
     places: int
-    reserved: int
+    contradictions: int
 
 
 class RefinableRecord(NamedTuple):
@@ -425,6 +425,13 @@ class RefinedStepRecord(NamedTuple):
     holder_register: int
     slot_from_sp: int
     rbp_from_sp: int
+
+
+class SiblingFreeRecord(NamedTuple):
+    """Record `sibling_free`."""
+
+    stack: int
+    freed: int
 
 
 FILE_HEADER = Struct("<QII")
@@ -458,6 +465,7 @@ Record = (
     | RefinableRecord
     | RefinedRecord
     | RefinedStepRecord
+    | SiblingFreeRecord
 )
 
 
@@ -598,6 +606,11 @@ LAYOUTS: dict[int, Layout] = {
     26: Layout(
         RefinedStepRecord,
         Struct("<IIIIqq"),
+        has_text=False,
+    ),
+    27: Layout(
+        SiblingFreeRecord,
+        Struct("<II"),
         has_text=False,
     ),
 }
