@@ -9,6 +9,7 @@ import pytest
 from leakline.recording._format import NotSeen, NotSeenRecord, Tracking, TrackingRecord
 
 from .command import Build
+from .hostile_places import IOCTL, MEMFD_CREATE, USERFAULTFD, refusing
 from .preload import Recorded, run_both_ways
 
 CHILD = "it is a forked child, whose heap is not watched"
@@ -86,3 +87,23 @@ def test_no_descriptor_is_needed(build: Build, tmp_path: Path) -> None:
         lens="pages",
     )
     assert Tracking.ACTIVE in states(recorded)
+
+
+# What the kernel refuses, how the lens does then, and what the report says.
+REFUSALS = [
+    (MEMFD_CREATE, Tracking.UNAVAILABLE, "gives no shared memory"),
+    (USERFAULTFD, Tracking.ACTIVE, "up to 16 neighbouring pages"),
+    (IOCTL, Tracking.ACTIVE, "up to 16 neighbouring pages"),
+]
+
+
+@pytest.mark.parametrize(("number", "state", "sentence"), REFUSALS)
+def test_a_filter_takes_no_more_than_precision(
+    build: Build, tmp_path: Path, number: int, state: Tracking, sentence: str
+) -> None:
+    program = build("pages_behaviour.c", "-O1")
+    recorded = run_both_ways(
+        [program, "advise"], tmp_path, refusing(number), lens="pages"
+    )
+    assert states(recorded) == [state]
+    assert sentence in sentences(recorded)

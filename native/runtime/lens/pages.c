@@ -20,10 +20,13 @@ static bool is_settled; // between ll_pages_settle and ll_pages_resume
 bool ll_pages_prepare(void) {
     enum ll_presence_verdict verdict = ll_presence_try(&ll_pages.watch.touch_ns);
     ll_pages.state = LL_TRACKING_unavailable;
+    ll_pages.ended = "the system gives no shared memory for the heap, or does not tell "
+                     "which pages are touched, so the use of memory is not known";
     if (verdict == LL_PRESENCE_NONE || !ll_page_states_start() || !ll_backing_start()) {
         ll_page_states.table = NULL;
         return false;
     }
+    ll_pages.ended = NULL;
     ll_pages.is_coarse = verdict == LL_PRESENCE_COARSE;
     if (!ll_page_contexts_start((unsigned)ll_options.context_depth,
                                 (unsigned)ll_options.context_blocks)) {

@@ -242,6 +242,10 @@ void ll_pages_write(void) {
     if (ll_pages.state != LL_TRACKING_active) {
         return;
     }
+    if (ll_pages.is_coarse) {
+        say_not_seen("a touch shows on up to 16 neighbouring pages (userfaultfd is not "
+                     "permitted), so idle blocks near used ones are not seen");
+    }
     struct census census = {.now_ms = ll_pages.now_ms};
     if (ll_options.raw_blocks) {
         write_raw_pages(census.now_ms);
