@@ -186,7 +186,6 @@ static uint32_t walk(struct ll_walker* walker, const struct ll_caller* caller) {
             }
             frame = next;
         }
-        ll_rule_prefetch(frame.pc);
     }
     return finish_at_join(walker, caller);
 }
@@ -202,7 +201,6 @@ uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* cal
         LL_LIKELY(level->node != 0) && LL_LIKELY(ll_level_holds(walker, walker->at))) {
         return level->node;
     }
-    ll_rule_prefetch(caller->pc);
     uint32_t node = ll_memo_node(walker, caller);
     return LL_LIKELY(node != 0) ? node : walk(walker, caller);
 }

@@ -33,12 +33,12 @@ static LL_COLD void forget_from_proof(struct ll_walker* walker, uint32_t index) 
 }
 
 static bool proofs_hold(struct ll_walker* walker, uint32_t start, uint32_t end) {
-// The time of a capture is mostly spent here.
+    // The time of a capture is mostly spent here.
+    const struct ll_proof* first = &walker->proofs[start];
 #pragma GCC unroll 8
-    for (uint32_t i = end; i-- > start;) {
-        const struct ll_proof* proof = &walker->proofs[i];
+    for (const struct ll_proof* proof = &walker->proofs[end]; proof-- > first;) {
         if (LL_UNLIKELY(ll_stack_load(proof->address) != proof->value)) {
-            forget_from_proof(walker, i);
+            forget_from_proof(walker, (uint32_t)(proof - walker->proofs));
             return false;
         }
     }
@@ -57,22 +57,9 @@ bool ll_level_holds(struct ll_walker* walker, uint32_t index) {
            proofs_hold(walker, 0, levels[ll_fold.outer].proofs_end);
 }
 
-// The innermost level whose stack pointer is not below `sp`; it falls with the index.
-static uint32_t find_level(const struct ll_walker* walker, uint64_t sp) {
+static LL_NOINLINE uint32_t find_far_level(const struct ll_walker* walker,
+                                           uint64_t sp) {
     const struct ll_level* levels = walker->levels;
-    uint32_t at = walker->at;
-    for (unsigned i = 0; i < NEAR && at > 0 && levels[at].sp < sp; i++) {
-        at--;
-    }
-    for (unsigned i = 0; i < NEAR && at + 1 < walker->count && levels[at + 1].sp >= sp;
-         i++) {
-        at++;
-    }
-    bool found = (at == 0 || levels[at].sp >= sp) &&
-                 (at + 1 >= walker->count || levels[at + 1].sp < sp);
-    if (LL_LIKELY(found)) {
-        return at;
-    }
     uint32_t low = 0;
     uint32_t high = walker->count;
     while (high - low > 1) {
@@ -84,6 +71,30 @@ static uint32_t find_level(const struct ll_walker* walker, uint64_t sp) {
         }
     }
     return low;
+}
+
+// The innermost level whose stack pointer is not below `sp`; it falls with the index.
+// Mostly a few levels outside of the last one, or inside.
+static uint32_t find_level(const struct ll_walker* walker, uint64_t sp) {
+    const struct ll_level* level = &walker->levels[walker->at];
+    const struct ll_level* first = walker->levels;
+    if (level->sp < sp) {
+        const struct ll_level* near = level - first > NEAR ? level - NEAR : first;
+        while (level->sp < sp) {
+            if (level == near) {
+                return near == first ? 0 : find_far_level(walker, sp);
+            }
+            level--;
+        }
+        return (uint32_t)(level - first);
+    }
+    const struct ll_level* last = first + walker->count - 1;
+    const struct ll_level* near = last - level > NEAR ? level + NEAR : last;
+    while (level != near && level[1].sp >= sp) {
+        level++;
+    }
+    return level != near || near == last ? (uint32_t)(level - first)
+                                         : find_far_level(walker, sp);
 }
 
 // Levels just inside of a gap miss frames that their nodes need.

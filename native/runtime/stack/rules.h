@@ -85,12 +85,5 @@ LL_INLINE ll_rule ll_rule_at(uintptr_t pc) {
                                                       : ll_rule_elsewhere(pc);
 }
 
-// Starts to bring the rule into reach, for a walk that has other things to do first.
-LL_INLINE void ll_rule_prefetch(uintptr_t pc) {
-    const struct ll_rule_table* table =
-        atomic_load_explicit(&ll_rule_table, memory_order_relaxed);
-    __builtin_prefetch(&table->lines[ll_rule_hash(pc) >> table->shift]);
-}
-
 // Forgets all rules, since code at their addresses may have changed.
 void ll_rules_forget(void);

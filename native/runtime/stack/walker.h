@@ -39,9 +39,9 @@ struct ll_frame {
 // one.
 // A thread that walks little touches no memory for them.
 enum {
-    LL_MEMO_SET_BITS = 4,
+    LL_MEMO_SET_BITS = 6,
     LL_MEMO_WAYS = 2,
-    LL_MEMO_PROOFS = 16,
+    LL_MEMO_PROOFS = 6,
     LL_WALKS_BEFORE_MEMOS = 64,
 };
 struct ll_memo {
