@@ -5,6 +5,7 @@ from leakline.static.engine.alternatives import common_conditions
 from leakline.static.engine.arithmetic import binary, cast
 from leakline.static.engine.constraints import compare, constrain, negation
 from leakline.static.engine.context import Context
+from leakline.static.engine.correlation import is_possible
 from leakline.static.engine.exceptions import begin
 from leakline.static.engine.findings import Event, record
 from leakline.static.engine.heap import allocate, release, use
@@ -56,6 +57,8 @@ class Application:
         self._allocate()
         self._resolve_names()
         if not self._possible or not self._limit_unknown():
+            return False
+        if not is_possible(self._s):
             return False
         for pointer in self._used:
             use(self._ctx, self._s, pointer)

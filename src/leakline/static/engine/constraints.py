@@ -33,7 +33,7 @@ _CANONICAL = {
 }
 
 # Variables of the C library that always hold an open stream.
-_STREAMS = frozenset(("global", name) for name in ("stdin", "stdout", "stderr"))
+_STREAMS = frozenset({("global", "stdin"), ("global", "stdout"), ("global", "stderr")})
 
 # Symbols that exist before the function runs differ from whatever it allocates.
 _OLDER_THAN_FRESH = frozenset({"arg", "cell"})

@@ -100,6 +100,11 @@ def possible_alternatives(s: State) -> tuple[Known, ...]:
     return tuple(known for known in s.alternatives if _may_hold(s, known))
 
 
+def is_possible(s: State) -> bool:
+    """Whether what is known leaves one of the state's alternatives."""
+    return not s.alternatives or any(_may_hold(s, known) for known in s.alternatives)
+
+
 def _may_hold(s: State, known: Known) -> bool:
     for base, allowed in known:
         now = s.ranges.get(base)

@@ -277,9 +277,8 @@ def _join_registers(
         both = _joined(ctx, s, other, mine, their, name, ranges, pointer=pointer)
         s.env[register] = both
         if not isinstance(both, int):
-            # Joined here before: the alternatives say already what it may be.
-            before = ANY if mine == both else value_range(ctx, s, mine)
-            links.append(Link(both[0], before, value_range(ctx, other, their)))
+            known = value_range(ctx, s, mine), value_range(ctx, other, their)
+            links.append(Link(both[0], *known))
     return links
 
 

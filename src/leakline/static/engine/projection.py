@@ -17,6 +17,8 @@ from leakline.static.engine.summary import (
 )
 
 _FEW = 2
+# Everybody knows these variables of the C library: they hold open streams.
+STREAMS = frozenset({"stdin", "stdout", "stderr"})
 
 
 def project(summary: Summary, own: frozenset[str]) -> Summary:
@@ -27,7 +29,7 @@ def project(summary: Summary, own: frozenset[str]) -> Summary:
     if len(summary.disjuncts) <= _FEW:
         return summary
     named = {name for d in summary.disjuncts for name in _globals(_names(d))}
-    foreign = frozenset(named - own)
+    foreign = frozenset(named - own - STREAMS)
     if not foreign:
         return summary
     projected = [_without(d, foreign) for d in summary.disjuncts]

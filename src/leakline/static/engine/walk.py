@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from leakline.static.engine.blocks import Exit, walk_block
 from leakline.static.engine.context import Context
+from leakline.static.engine.correlation import is_possible
 from leakline.static.engine.heap import bases_in, find_lost, report_lost
 from leakline.static.engine.loops import enter
 from leakline.static.engine.merging import collect_all, merge
@@ -43,7 +44,7 @@ def walk(ctx: Context) -> Walk:
     _await(ctx, pending, queue, ENTRY_BLOCK, initial_state(ctx))
     while queue:
         turn, block = heapq.heappop(queue)
-        states = pending.pop(turn)
+        states = [state for state in pending.pop(turn) if is_possible(state)]
         collect_all(ctx, states)
         if len(states) > _returning(ctx, block):
             states = merge(ctx, states, block)
