@@ -411,3 +411,18 @@ static int describe(int number, char** cause) {
 void written_through_null_ok(int number) {
     describe(number, NULL);
 }
+
+int length_of(const char* event);
+
+static int is_drained(const struct pane* p, int flags) {
+    if (p->fd != -1 && length_of(p->event) != 0) {
+        return 0;
+    }
+    return flags & 1 ? 1 : 0;
+}
+
+int looked_at_only_while_open_ok(struct pane* p, int flags) {
+    free(p->event);
+    p->fd = -1;
+    return is_drained(p, flags);
+}

@@ -55,12 +55,16 @@ class Application:
         if not self._assume_one(d.alternatives):
             return False
         self._allocate()
+        if d.result is not None:
+            self._value(d.result)
+        # Conditions and result are read whichever joined behaviour this is.
+        certain = list(self._used)
         self._resolve_names()
         if not self._possible or not self._limit_unknown():
             return False
         if not is_possible(self._s):
             return False
-        for pointer in self._used:
+        for pointer in certain:
             use(self._ctx, self._s, pointer)
         self._change_objects()
         if not self._write():
@@ -93,8 +97,6 @@ class Application:
             self._value(value)
         for name in d.copied:
             self._name(name)
-        if d.result is not None:
-            self._value(d.result)
 
     def _change_objects(self) -> None:
         d = self._disjunct
@@ -270,7 +272,6 @@ class Application:
             self._possible = False
             return base
         pointer = moved(base, name[2])
-        # What a callee reads counts as used once it is known to behave like this.
         self._used.append(pointer)
         return memory.peek(self._ctx, self._s, pointer)
 
