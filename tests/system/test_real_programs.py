@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from leakline.patching.kinds import PlanKind
+from leakline.patching.plans import Wanted, modules_of, prepare
+
 from .conftest import LEAKLINE, Outcome
 
 # Shell commands with deterministic output; run in a scratch folder with `input.txt`.
@@ -135,8 +138,21 @@ def ask(port: int, request: bytes) -> bytes:
             time.sleep(0.05)
 
 
+@pytest.fixture(params=["reach", "loss"])
+def lens(request: pytest.FixtureRequest) -> str:
+    """Return a lens; the plans that a server needs have been made by an earlier run."""
+    lens: str = request.param
+    if lens == "loss":
+        for program in ("redis-server", "nginx"):
+            path = Path(str(shutil.which(program)))
+            prepare([Wanted(PlanKind.LOSS, module) for module in modules_of(path)])
+    return lens
+
+
 @pytest.fixture
-def redis(scratch: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
+def redis(
+    scratch: Path, lens: str
+) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
     """Start redis-server under Leakline on a free port."""
     port = free_port()
     report = scratch / "redis.json"
@@ -145,6 +161,8 @@ def redis(scratch: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
         [
             LEAKLINE,
             "run",
+            "--lens",
+            lens,
             "--format",
             "json",
             "--report-file",
@@ -165,7 +183,7 @@ def redis(scratch: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
 
 
 def test_redis_serves_under_load_and_reports(
-    redis: tuple[subprocess.Popen[bytes], int, Path],
+    redis: tuple[subprocess.Popen[bytes], int, Path], lens: str
 ) -> None:
     server, port, report = redis
     assert ask(port, b"PING\r\n") == b"+PONG\r\n"
@@ -176,8 +194,8 @@ def test_redis_serves_under_load_and_reports(
         timeout=120,
     )
     subprocess.run(["redis-cli", "-p", str(port), "shutdown", "nosave"], check=True)
-    assert server.wait(30) == 0
-    assert '"reach": "active"' in report.read_text()
+    assert server.wait(60) == 0
+    assert f'"{lens}": "active"' in report.read_text()
 
 
 NGINX = """
@@ -188,7 +206,7 @@ http {{ access_log off; server {{ listen 127.0.0.1:{port}; root {folder}/www; }}
 """
 
 
-def test_nginx_serves_and_every_worker_reports(scratch: Path) -> None:
+def test_nginx_serves_and_every_worker_reports(scratch: Path, lens: str) -> None:
     port = free_port()
     scratch.chmod(0o755)
     (scratch / "www").mkdir()
@@ -200,6 +218,8 @@ def test_nginx_serves_and_every_worker_reports(scratch: Path) -> None:
         [
             LEAKLINE,
             "run",
+            "--lens",
+            lens,
             "--format",
             "json",
             "--report-file",
@@ -214,8 +234,8 @@ def test_nginx_serves_and_every_worker_reports(scratch: Path) -> None:
             answer = ask(port, b"GET /page HTTP/1.0\r\n\r\n")
             assert answer.startswith(b"HTTP/1.1 200") or b"403" in answer
         os.kill(int((scratch / "nginx.pid").read_text()), signal.SIGQUIT)
-        assert server.wait(30) == 0
-    assert '"reach": "active"' in report.read_text()
+        assert server.wait(60) == 0
+    assert f'"{lens}": "active"' in report.read_text()
 
 
 def test_every_descendant_is_watched(
