@@ -273,8 +273,15 @@ void ll_schedule_fork_child(void) {
     ll_arm.is_orphaned = true;
 }
 
+// The thread sleeps until the process has used CPU time, so waiting for it is busy.
 void ll_schedule_stop(void) {
+    enum { PATIENCE_NS = 1000000000 };
+    uint64_t start = clock_ns(CLOCK_MONOTONIC);
+    ll_arm.is_orphaned = false;
     __atomic_store_n(&schedule.stopping, true, __ATOMIC_RELAXED);
+    while (ll_own_thread_id() != 0 && clock_ns(CLOCK_MONOTONIC) - start < PATIENCE_NS) {
+        __builtin_ia32_pause();
+    }
 }
 
 struct ll_schedule_counts ll_schedule_counts(void) {

@@ -14,6 +14,8 @@ bool ll_schedule_start(void);
 
 // The thread's function; returns when `ll_schedule_stop` asked for it.
 void ll_schedule_run(void);
+
+// Ends the thread and waits for its end; sites are armed no more.
 void ll_schedule_stop(void);
 
 // Around fork, in the forking thread. A child gets its thread when a site of it ends a

@@ -23,9 +23,11 @@ void ll_own_thread_forget(void) {
 // The new thread returns from the system call on an empty stack, so this cannot be C.
 static long clone_to(void (*run)(void), void* stack_top) {
     const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
-                       CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID;
+                       CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID |
+                       CLONE_CHILD_CLEARTID;
     long result;
     register int* parent_id __asm__("rdx") = &id;
+    register int* cleared_id __asm__("r10") = &id;
     __asm__ volatile("syscall\n\t"
                      "test %%rax, %%rax\n\t"
                      "jnz 1f\n\t"
@@ -36,8 +38,8 @@ static long clone_to(void (*run)(void), void* stack_top) {
                      "syscall\n"
                      "1:"
                      : "=a"(result)
-                     : "a"(SYS_clone), "D"(flags), "S"(stack_top),
-                       "r"(parent_id), [run] "r"(run), [exit] "i"(SYS_exit)
+                     : "a"(SYS_clone), "D"(flags), "S"(stack_top), "r"(parent_id),
+                       "r"(cleared_id), [run] "r"(run), [exit] "i"(SYS_exit)
                      : "rcx", "r11", "memory");
     return result;
 }

@@ -7,7 +7,7 @@
 // Starts it, unless this process has it already. False when the system refuses.
 bool ll_own_thread_start(void (*run)(void));
 
-// Its id, 0 when there is none: it is not stopped with the others.
+// Its id, 0 when there is none or it has ended: it is not stopped with the others.
 int ll_own_thread_id(void);
 
 // In a forked child, where it does not exist.

@@ -4,11 +4,13 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "arm/schedule.h"
 #include "base/options.h"
 #include "format/records.h"
 #include "heap/heap.h"
 #include "lens/pages.h"
 #include "lens/reach.h"
+#include "lens/touches.h"
 #include "os/backing.h"
 #include "os/memory.h"
 #include "os/syscall.h"
@@ -151,6 +153,9 @@ bool ll_process_reaches(uintptr_t block, const struct ll_live_state* self) {
 
 void ll_process_leave(const struct ll_occasion* occasion, const char* sentence) {
     ll_process_look(occasion);
+    if (ll_touches_on) {
+        ll_schedule_stop();
+    }
     uint64_t mask = ll_look_lock();
     if (ll_life.watched && !ll_life.ended) {
         ll_life_record_not_seen(LL_NOT_SEEN_sandbox, 0, sentence);
