@@ -95,6 +95,16 @@ def test_instrumented_programs_run_without_leakline(
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def test_threads_lose_side_by_side(
+    compile_c: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    name = "cc_threads.c"
+    outcome = watch([compile_c(name, "-O2")])
+    assert reported_losses(outcome) == expected_losses(PROGRAMS / name)
+    blocks = [finding["blocks"] for finding in outcome.report["findings"]]
+    assert sorted(blocks) == [4 * 20 - 1, 4 * 20]
+
+
 def test_a_loss_has_the_stack_of_its_callers(
     compile_c: Callable[..., Path], watch: Callable[..., Outcome]
 ) -> None:

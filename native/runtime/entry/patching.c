@@ -20,6 +20,7 @@
 #include "lens/touches.h"
 #include "patch/patch.h"
 #include "patch/redirect.h"
+#include "patch/shadow.h"
 #include "patch/sites.h"
 #include "process/process.h"
 
@@ -160,7 +161,7 @@ static void start_loss(void) {
     if (!ll_refining_start()) {
         return;
     }
-    if (!ll_contexts_start(on_new_context)) {
+    if (!ll_contexts_start((struct ll_loss_page*)LL_LOSS_CLOCK, on_new_context)) {
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
                                  "there is no memory for the call stacks of losses");
     }

@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "os/memory.h"
-#include "patch/shadow.h"
 
 // As in format/sites.md.
 enum { CACHE_SIZE = 4096 };
@@ -15,26 +14,18 @@ enum { TABLE_BITS = 20, TABLE_SIZE = 1 << TABLE_BITS, PROBES_MAX = 64 };
 // context, and the stack's node above it. 0: free; a stack is never node 0.
 static uint64_t* table;
 
-struct loss_page {
-    uint64_t clock;
-    uint32_t mode;
-    uint32_t* cache;
-    void (*hook)(uint32_t context);
-};
-_Static_assert(offsetof(struct loss_page, mode) == 8, "as compiled into programs");
-_Static_assert(offsetof(struct loss_page, cache) == 16, "as compiled into programs");
-_Static_assert(offsetof(struct loss_page, hook) == 24, "as compiled into programs");
+_Static_assert(offsetof(struct ll_loss_page, mode) == 8, "as compiled into programs");
+_Static_assert(offsetof(struct ll_loss_page, cache) == 16, "as compiled into programs");
+_Static_assert(offsetof(struct ll_loss_page, hook) == 24, "as compiled into programs");
 
-static struct loss_page* page(void) {
-    return (struct loss_page*)LL_LOSS_CLOCK;
-}
+static uint32_t cache[CACHE_SIZE];
 
 // A cache of zeros knows the context 0, which is that of a thread's first function.
-bool ll_contexts_start(void (*hook)(uint32_t context)) {
-    page()->cache = ll_memory_map(CACHE_SIZE * sizeof *page()->cache);
-    page()->hook = hook;
+bool ll_contexts_start(struct ll_loss_page* page, void (*hook)(uint32_t context)) {
     table = ll_memory_map(TABLE_SIZE * sizeof *table);
-    return page()->cache != NULL && table != NULL;
+    page->cache = cache;
+    page->hook = hook;
+    return table != NULL;
 }
 
 static size_t place_of(uint32_t context, size_t probe) {
@@ -55,7 +46,7 @@ static uint64_t* find(uint32_t context) {
 }
 
 bool ll_context_is_known(uint32_t context) {
-    page()->cache[context % CACHE_SIZE] = context;
+    __atomic_store_n(&cache[context % CACHE_SIZE], context, __ATOMIC_RELAXED);
     const uint64_t* word = find(context);
     return word == NULL || __atomic_load_n(word, __ATOMIC_RELAXED) != 0;
 }
@@ -76,5 +67,5 @@ void ll_context_learn(uint32_t context, ll_site stack) {
 
 ll_site ll_context_stack(uint32_t context) {
     const uint64_t* word = find(context);
-    return word != NULL ? (ll_site)(*word >> 32) : 0;
+    return word != NULL ? (ll_site)(__atomic_load_n(word, __ATOMIC_RELAXED) >> 32) : 0;
 }

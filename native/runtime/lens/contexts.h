@@ -6,10 +6,18 @@
 
 #include "heap/heap.h"
 
+// What code that stamps finds by `__leakline_runtime`.
+struct ll_loss_page {
+    uint64_t clock;
+    uint32_t mode;
+    uint32_t* cache; // of contexts, each at its number modulo the size
+    void (*hook)(uint32_t context);
+};
+
 // Lets code that stamps call `hook` with each context that it sees for the first time,
 // or again after others took its place in a cache. False when memory ran out: stamps
 // then have no stacks.
-bool ll_contexts_start(void (*hook)(uint32_t context));
+bool ll_contexts_start(struct ll_loss_page* page, void (*hook)(uint32_t context));
 
 // Remembers the stack of a context that is new. Takes no lock; safe in signal handlers.
 void ll_context_learn(uint32_t context, ll_site stack);
