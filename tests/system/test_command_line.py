@@ -187,9 +187,9 @@ def test_top_and_show_choose_what_is_listed(leaky: Path) -> None:
         (["run"], 2, "name the program"),
         (["run", "--unknown", "--", "true"], 2, "unrecognized arguments: --unknown"),
         (
-            ["run", "--lens", "accesses", "true"],
+            ["run", "--lens", "colours", "true"],
             2,
-            "the lens accesses is not in this version",
+            "there is no lens 'colours'; the lenses are reach, loss, pages, accesses",
         ),
         (["run", "--depth", "0", "true"], 2, "--depth 0 is not between 1 and 256"),
         (["run", "--show", "odd", "true"], 2, "there is no kind 'odd'"),
