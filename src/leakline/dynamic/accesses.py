@@ -11,8 +11,6 @@ from leakline.model.finding import Kind
 from leakline.recording._format import SamplingRecord, TouchedRecord
 
 _NS_PER_MS = 1_000_000
-# Code that is armed throughout runs about that much slower.
-_SLOWER_IN_WINDOW = 8
 
 
 def add_touched(
@@ -85,10 +83,10 @@ def _resolution(sampling: SamplingRecord, snapshot: Snapshot) -> str:
         )
     length_ms = sampling.window_ns / sampling.windows / _NS_PER_MS
     return (
-        f"all accesses were watched in {sampling.windows} windows of {length_ms:.0f} ms, "
-        f"every {cpu_ms / sampling.windows:.0f} ms of CPU time; a block in use at least "
-        f"every {length_ms / _SLOWER_IN_WINDOW:.1f} ms is never called stale, one used "
-        "more seldom may be"
+        f"accesses of code that can be armed were watched in {sampling.windows} windows "
+        f"of {length_ms:.0f} ms, every {cpu_ms / sampling.windows:.0f} ms of CPU time; "
+        "armed code runs slower, so a block used more seldom than every fraction of a "
+        "window may be called stale although it is in use"
     )
 
 

@@ -98,7 +98,7 @@ def _notes(touches: Touches, main: int) -> list[str]:
         notes.append("no access to the blocks was seen at all")
     if touches.windows:
         notes.append(
-            f"they were idle through {touches.windows} or more windows in which "
-            "everything that ran was watched"
+            f"no use was seen in {touches.windows} or more windows in which all code "
+            "that can be armed was watched"
         )
     return notes
