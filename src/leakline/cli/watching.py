@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from argparse import ArgumentTypeError
+from typing import NamedTuple
 
 from leakline.cli.arguments import count, percent
 from leakline.cli.inspection.lenses import refuse_missing_lenses
@@ -24,6 +26,15 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=(
             "lenses to look through, separated by commas (default: reach; for programs "
             "that `leakline cc` compiled: loss)"
+        ),
+    )
+    parser.add_argument(
+        "--mode",
+        type=mode,
+        help=(
+            "how much lens loss does: minimal (nothing: reach only), partial=BYTES "
+            "(larger blocks are not searched for references when they are freed), or "
+            "full (default)"
         ),
     )
     parser.add_argument(
@@ -54,6 +65,31 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
+class Mode(NamedTuple):
+    """How much lens `loss` does; a search limit of 0 is none."""
+
+    name: str
+    search_limit: int = 0
+
+
+def mode(text: str) -> Mode:
+    """A mode as it is written on the command line."""
+    name, equals, limit = text.partition("=")
+    if name == "partial" and equals and limit.isascii() and limit.isdigit():
+        size = int(limit)
+        if size > 0:
+            return Mode(name, size)
+    if text in ("minimal", "full"):
+        return Mode(text)
+    raise ArgumentTypeError(f"{text!r} is not minimal, partial=BYTES or full")
+
+
+def _lenses_for(chosen: Mode, lenses: str) -> str:
+    others = [one for one in lenses.split(",") if one != "loss"]
+    wanted = [] if chosen.name == "minimal" else ["loss"]
+    return ",".join([*others, *wanted]) or "reach"
+
+
 def check(arguments: Namespace, program: str | None = None) -> None:
     """Refuses what the runtime could not do, before anything is started.
 
@@ -61,6 +97,8 @@ def check(arguments: Namespace, program: str | None = None) -> None:
     """
     if arguments.lens is None:
         arguments.lens = "loss" if program and notes_losses(program) else "reach"
+    if arguments.mode is not None:
+        arguments.lens = _lenses_for(arguments.mode, arguments.lens)
     refuse_missing_lenses(arguments.lens)
     if arguments.depth is not None and not 1 <= arguments.depth <= _DEEPEST:
         raise UsageError(f"--depth {arguments.depth} is not between 1 and {_DEEPEST}")
@@ -80,4 +118,6 @@ def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
         options["children"] = "0"
     if arguments.budget is not None:
         options["budget_ppm"] = str(round(arguments.budget * 10_000))
+    if arguments.mode is not None and arguments.mode.search_limit:
+        options["search_limit"] = str(arguments.mode.search_limit)
     return options

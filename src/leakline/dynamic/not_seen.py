@@ -28,6 +28,7 @@ def not_seen(
     yield from _listed([text for log in endless for text in _about_end(log)])
     yield from _listed([text for log in logs for text in _about_looks(log)])
     yield from _about_plans(logs)
+    yield from _about_search_limits(logs)
     yield from unseen_children(logs)
     yield from _about_damage(damage)
 
@@ -86,6 +87,18 @@ def _about_plans(logs: Collection[ProcessLog]) -> Iterator[str]:
             listed += ", ..."
         noun = "1 module" if len(paths) == 1 else f"{len(paths)} modules"
         yield f"Losses in {noun} without a patch plan were not seen: {listed}."
+
+
+def _about_search_limits(logs: Collection[ProcessLog]) -> Iterator[str]:
+    limits = {
+        log.options["search_limit"] for log in logs if "search_limit" in log.options
+    }
+    for limit in sorted(limits):
+        yield (
+            f"Blocks of more than {limit} bytes were not searched when they were freed: "
+            "what they held has an older place, and what was written there later may "
+            "have a later one."
+        )
 
 
 def _subject(log: ProcessLog) -> str:
