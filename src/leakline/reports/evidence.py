@@ -29,6 +29,13 @@ def loss_title(finding: Finding, loss: Loss) -> str:
     return f"{start or 'lost here'}, {loss.cause.value}{slot}:"
 
 
+def path_title(finding: Finding) -> str:
+    """Who found the path of a finding: the checker, or a second run."""
+    if Engine.STATIC in finding.engines:
+        return "the checker found this path in the source"
+    return "a second run passed these lines on the way to the loss"
+
+
 _UNCERTAIN = {
     Precision.PROBABLE: "probably lost in this function",
     Precision.WINDOW: "lost during this call",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from leakline.model.finding import Cause, Finding, Loss, Precision, Staleness
 from leakline.model.stack import Frame, Stack
 from leakline.reports.calls import label
+from leakline.reports.evidence import path_title
 from leakline.reports.headlines import amount, frame_with_file, is_confirmed_by_both
 from leakline.reports.printable import printable
 from leakline.reports.spots import Spots
@@ -136,7 +137,8 @@ class _Writer:
         yield from self._event(words, loss.stack)
 
     def _path(self, finding: Finding) -> Iterator[str]:
-        yield from self._sentence("The checker found this path in the source:")
+        title = path_title(finding)
+        yield from self._sentence(f"{title[0].upper()}{title[1:]}:")
         for step in finding.path:
             place = self._spots.place(Frame(file=step.file, line=step.line))
             yield f"     {place}: {printable(step.event)}"

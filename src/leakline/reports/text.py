@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from leakline.model.finding import HELD, Confidence, Finding, Kind, Loss, Staleness
 from leakline.model.report import LensState, Report
 from leakline.model.stack import Stack
-from leakline.reports.evidence import loss_title
+from leakline.reports.evidence import loss_title, path_title
 from leakline.reports.frames import StackPrinter
 from leakline.reports.headlines import is_confirmed_by_both
 from leakline.reports.places import first_own_frame, relative_path
@@ -141,7 +141,7 @@ class _FindingPrinter:
             yield self._title(title)
             yield from self._stacks.stack(stack, _INDENT)
         if finding.path:
-            yield self._title("the checker found this path in the source:")
+            yield self._title(f"{path_title(finding)}:")
         for step in finding.path:
             file = printable(relative_path(step.file, self._style.folder))
             yield f"{_INDENT}{file}:{step.line}: {printable(step.event)}"
