@@ -22,19 +22,27 @@ bool is_slot(llvm::Value* address, const Slots& slots) {
 }
 
 // Which argument of a library function is the address of a pointer that it replaces.
-int replaced_argument(const llvm::CallBase& call) {
+int replaced_argument(const llvm::Function& function) {
     static const llvm::StringMap<int> arguments = {
         {"asprintf", 0},      {"vasprintf", 0},      {"__asprintf_chk", 0},
         {"getline", 0},       {"getdelim", 0},       {"__getdelim", 0},
         {"scandir", 1},       {"posix_memalign", 0}, {"getaddrinfo", 3},
         {"open_memstream", 0}};
-    auto* callee =
-        llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
-    if (callee == nullptr || !callee->isDeclaration()) {
+    if (!function.isDeclarationForLinker()) {
         return -1;
     }
-    auto found = arguments.find(callee->getName());
+    auto found = arguments.find(function.getName());
     return found != arguments.end() ? found->second : -1;
+}
+
+// Where such a function is inlined from a header, its caller names the variable.
+int replaced_argument(const llvm::CallBase& call) {
+    auto* callee =
+        llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
+    if (callee == nullptr || replaced_argument(*call.getFunction()) >= 0) {
+        return -1;
+    }
+    return replaced_argument(*callee);
 }
 
 class Noter {

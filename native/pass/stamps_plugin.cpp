@@ -21,8 +21,9 @@ bool is_supported(const llvm::Module& module) {
            !target.isX32();
 }
 
+// That includes bodies of which only inlined copies stay (C99's `inline`).
 bool is_instrumented(const llvm::Function& function) {
-    return !function.isDeclaration() && !function.hasAvailableExternallyLinkage() &&
+    return !function.isDeclaration() &&
            !function.hasFnAttribute(llvm::Attribute::Naked) &&
            !function.hasFnAttribute(llvm::Attribute::PresplitCoroutine);
 }

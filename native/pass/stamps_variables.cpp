@@ -139,6 +139,8 @@ void Noter::clear_outside(const Slot& slot) {
     }
 }
 
+// All of an aggregate, not its pointers only: when it is copied over as a whole, words
+// of other types are looked at too, and would show what older frames left there.
 void Noter::clear_at(const Slot& slot, llvm::Instruction* before) {
     llvm::IRBuilder<> builder(before);
     llvm::Type* type = slot.place->getAllocatedType();
@@ -146,18 +148,9 @@ void Noter::clear_at(const Slot& slot, llvm::Instruction* before) {
         builder.CreateStore(llvm::Constant::getNullValue(type), slot.place);
         return;
     }
-    if (slot.offsets.size() > most_words_in_line) {
-        builder.CreateMemSet(slot.place, builder.getInt8(0),
-                             function_.getDataLayout().getTypeAllocSize(type),
-                             slot.place->getAlign());
-        return;
-    }
-    for (uint64_t offset : slot.offsets) {
-        builder.CreateAlignedStore(
-            builder.getInt64(0),
-            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), slot.place, offset),
-            llvm::commonAlignment(slot.place->getAlign(), offset));
-    }
+    builder.CreateMemSet(slot.place, builder.getInt8(0),
+                         function_.getDataLayout().getTypeAllocSize(type),
+                         slot.place->getAlign());
 }
 
 // Nothing may stand between a tail call and its return.

@@ -61,6 +61,7 @@ ALLOCATES(stepped_bad)
 ALLOCATES(volatile_bad)
 ALLOCATES(tail_call_bad)
 ALLOCATES(returned_then_dropped_bad)
+ALLOCATES(lost_in_line_bad)
 ALLOCATES(released_ok)
 ALLOCATES(kept_ok)
 
@@ -291,6 +292,17 @@ SCENE void drops(void) {
     KEEP(p);
 } // loss(returned_then_dropped_bad): out-of-scope p
 
+// Has no copy of its own, only those in its callers.
+extern inline __attribute__((gnu_inline, always_inline)) void in_line(void) {
+    char* p = lost_in_line_bad();
+    KEEP(p);
+} // loss(lost_in_line_bad): out-of-scope p
+
+SCENE void inlines(void) {
+    in_line();
+    KEEP(table);
+}
+
 int main(void) {
     early(1);
     late(0);
@@ -309,6 +321,7 @@ int main(void) {
     names();
     tail(1);
     drops();
+    inlines();
     free(released_ok());
     scrub();
     return 0;

@@ -76,7 +76,7 @@ def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 @pytest.mark.parametrize("optimisation", ["-O0", "-O1", "-O2", "-O3"])
-@pytest.mark.parametrize("name", ["cc_variables.c", "cc_objects.cpp"])
+@pytest.mark.parametrize("name", ["cc_variables.c", "cc_library.c", "cc_objects.cpp"])
 def test_every_loss_is_named(
     name: str,
     optimisation: str,

@@ -1,0 +1,141 @@
+// What library functions do to the references they are given, as `leakline cc` sees it:
+// a comment `loss(NAME): CAUSE SLOT` marks the line that loses what was allocated under
+// the function NAME, or the next line where it stands alone.
+#include <dirent.h>
+#include <netdb.h>
+#include <stdio.h>
+
+#include "corpus.h"
+
+#define ALLOCATES(name)                                                                \
+    __attribute__((noinline)) static void* name(void) {                                \
+        void* block = malloc(24);                                                      \
+        KEEP(block);                                                                   \
+        return block;                                                                  \
+    }
+#define SCENE __attribute__((noinline)) static
+
+enum { COUNT = 100 };
+
+static char* kept[COUNT];
+
+ALLOCATES(replaced_by_getline_bad)
+ALLOCATES(replaced_by_scandir_bad)
+ALLOCATES(replaced_by_getaddrinfo_bad)
+ALLOCATES(replaced_by_posix_memalign_bad)
+ALLOCATES(not_grown_bad)
+ALLOCATES(moved_ok)
+ALLOCATES(cut_off_bad)
+ALLOCATES(left_in_front_bad)
+ALLOCATES(sorted_bad)
+ALLOCATES(sorted_ok)
+
+SCENE void line_bad(FILE* stream) {
+    char* line = NULL;
+    size_t size = 0;
+    KEEP(getline(&line, &size, stream));
+    KEEP(line);
+} // loss(line_bad): out-of-scope line
+
+SCENE void lines(void) {
+    char text[] = "one\ntwo\n";
+    FILE* stream = fmemopen(text, sizeof text - 1, "r");
+    line_bad(stream);
+    char* line = replaced_by_getline_bad();
+    size_t no_room = 0;
+    KEEP(&line);
+    // loss(replaced_by_getline_bad): overwritten line
+    KEEP(getline(&line, &no_room, stream));
+    free(line);
+    fclose(stream);
+}
+
+SCENE int is_itself(const struct dirent* entry) {
+    return strcmp(entry->d_name, ".") == 0;
+}
+
+SCENE void folders(void) {
+    struct dirent** entries = replaced_by_scandir_bad();
+    KEEP(&entries);
+    // loss(replaced_by_scandir_bad): overwritten entries
+    int count = scandir("/", &entries, is_itself, alphasort);
+    while (count > 0) {
+        free(entries[--count]);
+    }
+    free(entries);
+}
+
+SCENE void addresses(void) {
+    struct addrinfo wanted = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
+    struct addrinfo* found = replaced_by_getaddrinfo_bad();
+    KEEP(&found);
+    // loss(replaced_by_getaddrinfo_bad): overwritten found
+    KEEP(getaddrinfo("127.0.0.1", NULL, &wanted, &found));
+    freeaddrinfo(found);
+}
+
+SCENE void alignment(void) {
+    void* block = replaced_by_posix_memalign_bad();
+    KEEP(&block);
+    // loss(replaced_by_posix_memalign_bad): overwritten block
+    KEEP(posix_memalign(&block, 64, 64));
+    free(block);
+}
+
+SCENE void grown_bad(size_t bytes) {
+    char* block = moved_ok();
+    KEEP(block);
+    block = realloc(block, bytes);
+    KEEP(block);
+} // loss(grown_bad): out-of-scope block
+
+SCENE void not_grown(size_t bytes) {
+    char* block = not_grown_bad();
+    KEEP(block);
+    block = realloc(block, bytes); // loss(not_grown_bad): overwritten block
+    KEEP(block);
+}
+
+SCENE void shrunk(size_t bytes) {
+    char** table = calloc(64, sizeof *table);
+    table[0] = left_in_front_bad();
+    table[63] = cut_off_bad();
+    KEEP(table);
+    table = realloc(table, bytes); // loss(cut_off_bad): container-freed -
+    KEEP(table);
+    table[0] = NULL; // loss(left_in_front_bad): overwritten table[0]
+    KEEP(table);
+    free(table);
+}
+
+SCENE int by_address(const void* left, const void* right) {
+    uintptr_t first = *(const uintptr_t*)left;
+    uintptr_t second = *(const uintptr_t*)right;
+    return (first < second) - (first > second);
+}
+
+SCENE void sorts(void) {
+    char* sorted[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        sorted[i] = sorted_bad();
+        kept[i] = sorted_ok();
+    }
+    KEEP(sorted);
+    qsort(sorted, COUNT, sizeof *sorted, by_address);
+    qsort(kept, COUNT, sizeof *kept, by_address);
+    KEEP(sorted);
+    KEEP(kept);
+} // loss(sorted_bad): out-of-scope sorted
+
+int main(void) {
+    lines();
+    folders();
+    addresses();
+    alignment();
+    grown_bad(1 << 20);
+    not_grown((size_t)PTRDIFF_MAX - 4096);
+    shrunk(64);
+    sorts();
+    scrub();
+    return 0;
+}
