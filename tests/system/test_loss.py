@@ -33,11 +33,14 @@ def lost_finding(outcome: Outcome, function: str) -> dict[str, Any]:
     return dict(finding)
 
 
+@pytest.mark.parametrize("name", ["loss_memory.c", "loss_cleared.c"])
 @pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
 def test_each_loss_is_named(
-    optimisation: str, build: Callable[..., Path], watch: Callable[..., Outcome]
+    name: str,
+    optimisation: str,
+    build: Callable[..., Path],
+    watch: Callable[..., Outcome],
 ) -> None:
-    name = "loss_memory.c"
     outcome = watch([build(name, optimisation)], "--lens", "loss")
     for function, (line, cause) in expected_losses(PROGRAMS / name).items():
         loss = lost_finding(outcome, function)["loss"]

@@ -27,6 +27,8 @@ HEAD = """
 struct node { struct node* volatile f[4]; };
 struct copy { struct node* f[4]; };
 static struct node* volatile s[12];
+/* The compiler knows nothing of it, and leaves all calls in. */
+static void* (*volatile fill)(void*, int, size_t) = memset;
 static void scrub(void) {
     volatile char room[16384];
     for (unsigned i = 0; i < sizeof room; i++) {
@@ -68,7 +70,9 @@ class Model:
     def statement(self, source: random.Random, line: int) -> str:
         """Run one random statement; return it in C."""
         a, b, k = (source.randrange(n) for n in (SLOTS, SLOTS, FIELDS))
-        action = source.choices("ANCFEGXVSZR", (8, 2, 4, 8, 2, 2, 4, 1, 2, 1, 2))[0]
+        action = source.choices(
+            "ANCFEGXVSZRMK", (8, 2, 4, 8, 2, 2, 4, 1, 2, 1, 2, 1, 1)
+        )[0]
         if action == "N":
             self.slots[a] = None
             return f"s[{a}] = NULL;"
@@ -77,6 +81,8 @@ class Model:
             return f"s[{a}] = s[{b}];"
         if action == "V":
             return self._move_slots(a, b, k)
+        if action == "K":
+            return self._clear_slots(a, k)
         if action != "A" and self.slots[a] is not None:
             return self._change_block(action, a, b, k, line)
         self.slots[a] = line
@@ -86,6 +92,8 @@ class Model:
     def _change_block(self, action: str, a: int, b: int, k: int, line: int) -> str:
         if action == "R":
             return self._reallocate(a, line)
+        if action == "M":
+            return self._clear_fields(a, b % FIELDS, k)
         if action == "Z" or (action == "S" and self.slots[b] is not None):
             return self._whole_block(action, a, b)
         return self._with_block(action, a, b, k)
@@ -95,6 +103,19 @@ class Model:
         size = min(k + 1, SLOTS - a, SLOTS - b, abs(a - b))
         self.slots[a : a + size] = self.slots[b : b + size]
         return f"memcpy((void*)&s[{a}], (void*)&s[{b}], {8 * size});"
+
+    def _clear_slots(self, a: int, k: int) -> str:
+        """Clears up to eight slots at once."""
+        size = min(2 * k + 1, SLOTS - a)
+        self.slots[a : a + size] = [None] * size
+        return f"fill((void*)&s[{a}], 0, {8 * size});"
+
+    def _clear_fields(self, a: int, first: int, k: int) -> str:
+        block = self.slots[a]
+        assert block is not None
+        size = min(k + 1, FIELDS - first)
+        self.blocks[block][first : first + size] = [None] * size
+        return f"fill((void*)&s[{a}]->f[{first}], 0, {8 * size});"
 
     def _whole_block(self, action: str, a: int, b: int) -> str:
         first, second = self.slots[a], self.slots[b]

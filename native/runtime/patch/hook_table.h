@@ -18,17 +18,21 @@ struct ll_word_store {
     uint64_t place;
 };
 
-// The last three are for the hooks themselves: assembly has no name for C functions
+// The last four are for the hooks themselves: assembly has no name for C functions
 // that it could rely on.
 struct ll_hook_table {
     ll_hook* by_words[4]; // stores of 1, 2, 4, 8 words
     ll_hook* for_step;
     ll_hook* by_unit[4];     // strings of 1, 2, 4, 8 bytes per step
     ll_hook* after_words[4]; // 1, 2, 4, 8 words have been stored
+    ll_hook* by_lane[4];     // vectors with masks, by lanes of 1, 2, 4, 8 bytes
     void (*lose_string)(const struct ll_string_store*, unsigned unit_shift);
     void (*lose_words)(const struct ll_word_store*, unsigned words);
     void (*bear_words)(const struct ll_word_store*, unsigned words);
+    void (*lose_lanes)(const struct ll_word_store*, uint64_t lanes,
+                       unsigned lane_shift);
 };
-#define LL_ENTRY_LOSE_STRING 104
-#define LL_ENTRY_LOSE_WORDS 112
-#define LL_ENTRY_BEAR_WORDS 120
+#define LL_ENTRY_LOSE_STRING 136
+#define LL_ENTRY_LOSE_WORDS 144
+#define LL_ENTRY_BEAR_WORDS 152
+#define LL_ENTRY_LOSE_LANES 160

@@ -9,6 +9,7 @@
 #include "os/syscall.h"
 #include "patch/births.h"
 #include "patch/hook_table.h"
+#include "patch/lanes.h"
 #include "patch/shadow.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -203,6 +204,7 @@ static void fill(void) {
     struct ll_hook_table* table = (struct ll_hook_table*)LL_HOOK_TABLE;
     ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ | PROT_WRITE);
     *table = is_among_threads ? hooks_among_threads() : hooks_alone();
+    ll_lanes_fill(table);
     if (ll_births_on) {
         ll_births_fill(table);
     }

@@ -11,8 +11,8 @@
 static const struct kind {
     char magic[8];
     char suffix[9];
-} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '4'}, ".plan4"},
-  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '4'}, ".births4"};
+} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '5'}, ".plan5"},
+  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '5'}, ".births5"};
 
 static const struct kind* wanted_kind(void) {
     return ll_births_on ? &births : &losses;

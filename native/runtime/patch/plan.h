@@ -70,7 +70,7 @@ struct ll_plan {
     const struct ll_plan_site* sites;
 };
 
-// Opens `folder`/<build-id in hex>.plan4, or .births4 when births are noted. On
+// Opens `folder`/<build-id in hex>.plan5, or .births5 when births are noted. On
 // anything but OK nothing stays open.
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,
                                   uint32_t build_id_length, struct ll_plan* plan);

@@ -114,8 +114,8 @@ class Gatherer:
         if (
             following.limit != store.limit
             or following.address - address > _LONGEST_GAP_BYTES
-            or following.unit_bytes
-            or store.unit_bytes
+            or following.always_calls
+            or store.always_calls
         ):
             return None
         gap: list[Plain] = []

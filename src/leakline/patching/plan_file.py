@@ -15,9 +15,9 @@ from leakline.patching.placement import PAGE
 from leakline.patching.plan import Page, Plan
 from leakline.patching.trampolines import HEAP_TAG
 
-_MAGICS = {False: b"llplan04", True: b"llbrth04"}
+_MAGICS = {False: b"llplan05", True: b"llbrth05"}
 # By whether births are noted. Plans of other versions lie beside ours undisturbed.
-SUFFIXES = {False: ".plan4", True: ".births4"}
+SUFFIXES = {False: ".plan5", True: ".births5"}
 HEADER = Struct("<8s12I2Q32s")
 RUN = Struct("<QII")
 MAPPING = Struct("<qII")

@@ -18,6 +18,7 @@ from iced_x86 import (
     RflagsBits,
 )
 
+from leakline.patching.masks import Mask, is_masked, mask_of
 from leakline.patching.operands import Operand, operand_of
 from leakline.symbols.unwind_tables import Function, Rule
 
@@ -59,6 +60,7 @@ class Store:
         unit_bytes: Of a string instruction, bytes per step; 0 for others.
         bears: It only writes, and what it writes shall be looked at.
         repeats: A string instruction takes its steps from rcx.
+        mask: Which of its bytes a vector store writes; None for all.
     """
 
     address: int
@@ -73,6 +75,12 @@ class Store:
     unit_bytes: int = 0
     repeats: bool = False
     bears: bool = False
+    mask: Mask | None = None
+
+    @property
+    def always_calls(self) -> bool:
+        """Whether a hook has to look at what it overwrites, every time."""
+        return self.unit_bytes > 0 or self.mask is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +219,12 @@ def _consider(  # noqa: PLR0913, PLR0917 - what the loop over instructions knows
 ) -> None:
     operand = operand_of(instruction)
     words = _WORDS.get(size, 0)
+    mask = mask_of(instruction, size)
     if operand is None:
         census.left_out["unusual operand"] += 1
     elif words == 0:
         census.left_out["unusual size"] += 1
-    elif instruction.op_mask != Register.NONE:
+    elif mask is None and is_masked(instruction):
         census.left_out["masked vector"] += 1
     elif instruction.code == Code.INVALID or operand.uses(_RSP_NUMBER):
         census.left_out["unusual operand"] += 1
@@ -235,7 +244,8 @@ def _consider(  # noqa: PLR0913, PLR0917 - what the loop over instructions knows
                 _displacement_at(code, function, instruction)
                 if operand.relative
                 else 0,
-                bears=census.births and _only_writes(instruction),
+                bears=census.births and mask is None and _only_writes(instruction),
+                mask=mask,
             )
         )
 

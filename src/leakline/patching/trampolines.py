@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from struct import pack
 
 from leakline.patching.eviction import Plain, moved
+from leakline.patching.masks import Mask
 from leakline.patching.operands import Operand, encode
 from leakline.patching.stores import Store
 from leakline.symbols.unwind_tables import RBP, RSP
@@ -18,11 +19,13 @@ from leakline.symbols.unwind_tables import RBP, RSP
 HEAP_TAG = 0x11
 HOOK_TABLE = 0x7FE00000
 
-# Numbers of hooks: by the words of a store, and by the steps of a string instruction.
+# Numbers of hooks: by the words of a store, by the steps of a string instruction, and by
+# the lanes of a vector.
 WORD_HOOKS = {1: 0, 2: 1, 4: 2, 8: 3}
 ONE_STEP_HOOK = 4
 REPEATED_HOOKS = {1: 5, 2: 6, 4: 7, 8: 8}
 BIRTH_HOOKS = {1: 9, 2: 10, 4: 11, 8: 12}
+LANE_HOOKS = {1: 13, 2: 14, 4: 15, 8: 16}
 
 _RAX, _RCX, _RSP, _RBP = 0, 1, 4, 5
 _RED_ZONE = 128
@@ -165,6 +168,10 @@ def _checked_store(assembler: Assembler, store: Store) -> list[_Check]:
         _lose_string(assembler, store)
         assembler.move(store)
         return []
+    if store.mask:
+        _lose_lanes(assembler, store, store.mask)
+        assembler.move(store)
+        return []
     check = _check if store.flags_dead else _check_without_flags
     checks = [check(assembler, store, WORD_HOOKS[store.words])]
     assembler.move(store)
@@ -226,15 +233,49 @@ def _call_hook(assembler: Assembler, check: _Check) -> None:
 
 def _call_for(assembler: Assembler, check: _Check, pushed: int) -> None:
     """Append the call with the slot's address in rax and the caller in rcx."""
-    store = check.store
-    operand = store.operand
+    _load_slot(assembler, check.store.operand)
+    _load_return_address(assembler, _RCX, check.store, pushed)
+    assembler.call(check.hook, check.store)
+
+
+def _load_slot(assembler: Assembler, operand: Operand) -> None:
+    """Append a load of the operand's address into rax."""
+    assembler.memory("8d", _RAX, replace(operand, segment=b""), wide=True)
     if operand.segment:
-        operand = replace(operand, segment=b"")
-    assembler.memory("8d", _RAX, operand, wide=True)  # lea rax, slot
-    if store.operand.segment:
         assembler.raw("6448030425 00000000")  # add rax, fs:[0]
-    _load_return_address(assembler, _RCX, store, pushed)
-    assembler.call(check.hook, store)
+
+
+def _lose_lanes(assembler: Assembler, store: Store, mask: Mask) -> None:
+    """Append the call that looks at the lanes a vector is about to overwrite."""
+    # lea rsp, [rsp - 128]; push rax; push rcx; push rdx; lahf; seto al; push rax
+    assembler.raw("488d642480 50 51 52 9f 0f90c0 50")
+    if store.operand.uses(_RAX):
+        assembler.raw("488b442418")  # mov rax, [rsp + 24]
+    _load_slot(assembler, store.operand)
+    _load_lanes(assembler, mask)
+    _load_return_address(assembler, _RCX, store, _RED_ZONE + 32)
+    assembler.call(LANE_HOOKS[mask.lane_bytes], store)
+    assembler.raw("58 047f 9e")  # pop rax; add al, 127 (overflow); sahf
+    assembler.raw("5a 59 58 488da42480000000")  # and lea rsp, [rsp + 128]
+
+
+# By lanes, instructions that bring the low bits of a mask register into rdx; only such
+# as every machine has that can do the store.
+_KMOVW, _KMOVD, _KMOVQ = "c5f893", "c5fb93", "c4e1fb93"
+_LANE_LOADS = {
+    2: (_KMOVW, "83e203"),  # and edx, 3
+    4: (_KMOVW, "83e20f"),  # and edx, 15
+    8: (_KMOVW, "0fb6d2"),  # movzx edx, dl
+    16: (_KMOVW, ""),
+    32: (_KMOVD, ""),
+    64: (_KMOVQ, ""),
+}
+
+
+def _load_lanes(assembler: Assembler, mask: Mask) -> None:
+    """Append a load of the bits of a mask into rdx."""
+    load, cut = _LANE_LOADS[mask.lanes]
+    assembler.raw(f"{load}{0xD0 | mask.register:02x}{cut}")
 
 
 def _lose_string(assembler: Assembler, store: Store) -> None:
