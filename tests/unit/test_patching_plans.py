@@ -201,6 +201,14 @@ def test_a_program_brings_its_libraries() -> None:
     assert not any(name.startswith("ld-linux") for name in names)
 
 
+def test_libraries_of_a_program_in_the_current_folder_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(BASH.parent)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert modules_of(Path("./bash")) == modules_of(BASH)
+
+
 def test_a_folder_that_others_can_write_to_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

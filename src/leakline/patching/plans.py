@@ -85,7 +85,7 @@ def modules_of(program: Path) -> list[Path]:
     environment.pop("LD_PRELOAD", None)
     try:
         listing = subprocess.run(
-            [program],
+            [program.absolute()],
             env=environment,
             capture_output=True,
             text=True,
