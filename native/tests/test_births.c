@@ -60,6 +60,28 @@ static void test_other_words_are_not_noted(void) {
     CHECK(ll_birth_at(slots[0]).place == place);
 }
 
+static void test_another_pointer_has_none(void) {
+    slots[0] = heap + 0x9000;
+    store(0);
+    slots[0] = heap + 0xa000;
+    lose(0);
+    CHECK(!ll_birth_at(slots[0]).is_known);
+}
+
+static void test_moved_references_keep_their_births(void) {
+    uint64_t moved[2] = {0};
+    slots[0] = heap + 0xb000;
+    uint32_t place = store(0);
+    slots[1] = heap + 0xc000;
+    moved[0] = slots[0];
+    moved[1] = slots[1];
+    ll_births_move(slots, moved, sizeof moved);
+    ll_births_carry((uintptr_t)&moved[0], moved[0]);
+    ll_births_carry((uintptr_t)&moved[1], moved[1]);
+    CHECK(ll_birth_at(moved[0]).is_known && ll_birth_at(moved[0]).place == place);
+    CHECK(!ll_birth_at(moved[1]).is_known);
+}
+
 #ifdef __SANITIZE_THREAD__
 enum { SHADOW_IS_TAKEN = 1 }; // ThreadSanitizer keeps its own tables there
 #else
@@ -80,6 +102,8 @@ static void test_births(void) {
     test_a_lost_reference_has_its_birth();
     test_an_unnoted_reference_has_none();
     test_other_words_are_not_noted();
+    test_another_pointer_has_none();
+    test_moved_references_keep_their_births();
     ll_hooks_lock_clock();
     test_a_lost_reference_has_its_birth();
 }

@@ -6,6 +6,7 @@
 
 #include "format/records.h"
 #include "heap/inspect.h"
+#include "patch/births.h"
 #include "process/process.h"
 
 // libc's own functions are patched and would note these references as overwritten.
@@ -32,6 +33,9 @@ static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site)
         size_t kept = old_size < size_bytes ? old_size : size_bytes;
         stamp_rest(block, old_size, size_bytes, site);
         copy(moved, block, kept);
+        if (ll_births_on) {
+            ll_births_move((const uint64_t*)block, (const uint64_t*)moved, kept);
+        }
         clear(block, kept);
         ll_stamp_birth((uintptr_t)moved);
         ll_heap_release(block);

@@ -3,20 +3,21 @@
 #include "format/records.h"
 #include "lens/contexts.h"
 #include "lens/stamps.h"
+#include "patch/births.h"
 #include "patch/patch.h"
 #include "patch/sites.h"
 #include "stack/stack.h"
 
-// The node of the store that wrote a stamp, below the frame that called its function; 0
+// The node of the store that wrote a place, below the frame that called its function; 0
 // when the store is not one of a module that is still loaded.
-static uint32_t store_node(struct ll_stamp stamp) {
-    uintptr_t store = ll_patch_store_at(stamp.place);
+static uint32_t store_node(uint32_t place, uint64_t return_address) {
+    uintptr_t store = ll_patch_store_at(place);
     if (store == 0) {
         return 0;
     }
     uint32_t caller = 0;
-    if (stamp.return_address != 0) {
-        caller = ll_stack_child(0, stamp.return_address, 0);
+    if (return_address != 0) {
+        caller = ll_stack_child(0, return_address, 0);
     }
     return ll_stack_child(caller, store, LL_NODE_exact_pc);
 }
@@ -34,7 +35,7 @@ void ll_loss_describe(struct ll_block block, struct ll_group_key* key) {
             break;
         }
         key->cause = LL_CAUSE_overwritten;
-        key->loss = store_node(stamp);
+        key->loss = store_node(stamp.place, stamp.return_address);
         break;
     case LL_STAMP_freed:
         key->cause = LL_CAUSE_container_freed;
@@ -52,4 +53,15 @@ void ll_loss_describe(struct ll_block block, struct ll_group_key* key) {
     default:
         key->cause = LL_CAUSE_not_in_memory;
     }
+}
+
+uint32_t ll_loss_birth(struct ll_block block) {
+    struct ll_stamp stamp =
+        ll_stamp_latest(ll_block_start(block), ll_block_size(block));
+    if (!ll_births_on || stamp.cause == LL_STAMP_none ||
+        ll_is_site(stamp.return_address)) {
+        return 0;
+    }
+    struct ll_birth birth = ll_birth_at(stamp.granule);
+    return birth.is_known ? store_node(birth.place, birth.caller) : 0;
 }

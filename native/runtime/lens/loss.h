@@ -5,3 +5,7 @@
 
 // Adds cause and place of the loss to what a lost block is counted by.
 void ll_loss_describe(struct ll_block block, struct ll_group_key* key);
+
+// The node of the store that created the reference which a lost block lost last; 0 when
+// births are not noted, or this one was not seen.
+uint32_t ll_loss_birth(struct ll_block block);

@@ -9,6 +9,7 @@
 #include "lens/classify.h"
 #include "lens/held.h"
 #include "lens/injector.h"
+#include "lens/loss.h"
 #include "lens/mark.h"
 #include "lens/mark_roots.h"
 #include "lens/ordinals.h"
@@ -19,6 +20,7 @@
 #include "lens/tally.h"
 #include "lens/touches.h"
 #include "os/syscall.h"
+#include "patch/births.h"
 #include "record/recording.h"
 
 // The stack of a flood, relative to the heap; pages it does not need are not touched.
@@ -218,6 +220,21 @@ static void write_refinable(const struct ll_group* group) {
     ll_record(LL_RECORD_refinable, &record, sizeof record, NULL, 0);
 }
 
+// That of one block stands for its group: births do not make more groups.
+static void write_birth(const struct ll_group* group) {
+    struct ll_block block;
+    if (!ll_births_on || group->key.kind != LL_GROUP_lost ||
+        !ll_block_at(group->address, &block)) {
+        return;
+    }
+    struct ll_record_birth record = {.address = group->address,
+                                     .birth = ll_loss_birth(block)};
+    if (record.birth != 0) {
+        ll_stack_records_write(record.birth);
+        ll_record(LL_RECORD_birth, &record, sizeof record, NULL, 0);
+    }
+}
+
 static uint32_t write_groups(struct ll_groups* groups) {
     const struct ll_group* group = ll_groups_sorted(groups);
     for (size_t i = 0; i < groups->count; i++, group++) {
@@ -239,6 +256,7 @@ static uint32_t write_groups(struct ll_groups* groups) {
         };
         ll_record(LL_RECORD_group, &record, sizeof record, NULL, 0);
         write_refinable(group);
+        write_birth(group);
     }
     return (uint32_t)groups->count;
 }

@@ -103,11 +103,15 @@ void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t si
     }
 }
 
-static void stamp_words(const uint64_t* word, const uint64_t* end, uint32_t node,
-                        uint64_t mark) {
-    for (; word < end; word++) {
-        if (*word >> 40 == LL_HEAP_TAG) {
-            stamp(*word, node, mark);
+// `words` are what the memory from `slot` on holds.
+static void stamp_words(const uint64_t* words, size_t count, uintptr_t slot,
+                        uint32_t node, uint64_t mark) {
+    for (size_t i = 0; i < count; i++) {
+        if (words[i] >> 40 == LL_HEAP_TAG) {
+            if (ll_births_on) {
+                ll_births_carry(slot + i * sizeof *words, words[i]);
+            }
+            stamp(words[i], node, mark);
         }
     }
 }
@@ -120,7 +124,7 @@ static void stamp_piece(uintptr_t start, uint32_t site) {
     long self = ll_syscall(SYS_getpid);
     long got = ll_syscall(SYS_process_vm_readv, self, &local, 1, &remote, 1, 0);
     if (got == (long)sizeof copy) {
-        stamp_words(copy, copy + sizeof copy / sizeof *copy, site, MARK_UNMAPPED);
+        stamp_words(copy, sizeof copy / sizeof *copy, start, site, MARK_UNMAPPED);
     }
 }
 
@@ -144,8 +148,9 @@ void ll_stamp_unmapped(uintptr_t start, size_t size_bytes, uint32_t site) {
 }
 
 void ll_stamp_thread_exit(uintptr_t start, uintptr_t end, uint32_t node) {
-    stamp_words((const uint64_t*)((start + 7) & -(uintptr_t)8), (const uint64_t*)end,
-                node, MARK_THREAD_EXIT);
+    uintptr_t slot = (start + 7) & -(uintptr_t)8;
+    size_t count = slot < end ? (end - slot + 7) / sizeof(uint64_t) : 0;
+    stamp_words((const uint64_t*)slot, count, slot, node, MARK_THREAD_EXIT);
 }
 
 static uint32_t cause_of(uint64_t mark, uint64_t clock) {
@@ -181,11 +186,15 @@ static struct ll_stamp read_stamp(struct ll_granule_stamp raw) {
 
 struct ll_stamp ll_stamp_latest(uintptr_t block, size_t size_bytes) {
     struct ll_granule_stamp latest = {0};
+    uintptr_t granule = block;
     for (uintptr_t at = block; at <= block + size_bytes; at += GRANULE) {
         struct ll_granule_stamp candidate = *stamp_of(at);
         if (ll_stamp_clock(candidate) > ll_stamp_clock(latest)) {
             latest = candidate;
+            granule = at;
         }
     }
-    return read_stamp(latest);
+    struct ll_stamp result = read_stamp(latest);
+    result.granule = granule;
+    return result;
 }

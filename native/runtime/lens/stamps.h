@@ -35,6 +35,7 @@ struct ll_stamp {
     uint32_t place;          // what a store's trampoline wrote, or a call stack's node
     uint64_t return_address; // of the frame that stored; 0 if unknown or not a store
     uint32_t cause;          // LL_STAMP_*
+    uintptr_t granule;       // the part of the block that it is a stamp of
     uint32_t offset;         // of the slot in the freed block, LL_STAMP_FAR if too far
 };
 

@@ -10,11 +10,12 @@
 // The last store of a heap pointer to one of the slots that share the entry.
 struct note {
     uintptr_t slot;
+    uintptr_t pointer; // what was stored; another one came by a way nobody saw
     uint64_t caller;
     uint64_t place;
 };
 
-enum { NOTES = 1 << 20 };
+enum { NOTES = 1 << 20, GRANULE = 16 };
 
 bool ll_births_on;
 static struct note* notes;
@@ -30,16 +31,31 @@ IN_HOOK static struct note* note_of(uintptr_t slot) {
 }
 
 IN_HOOK static struct ll_birth* birth_of(uintptr_t pointer) {
-    return (struct ll_birth*)((pointer & ~(uintptr_t)15) + LL_BIRTH_DELTA);
+    return (struct ll_birth*)((pointer & -(uintptr_t)GRANULE) + LL_BIRTH_DELTA);
+}
+
+IN_HOOK static bool is_for(const struct note* note, uintptr_t slot, uintptr_t pointer) {
+    return note->slot == slot && (note->pointer ^ pointer) / GRANULE == 0;
 }
 
 IN_HOOK void ll_births_carry(uintptr_t slot, uintptr_t pointer) {
     const struct note* note = note_of(slot);
     struct ll_birth* birth = birth_of(pointer);
-    bool is_known = note->slot == slot;
+    bool is_known = is_for(note, slot, pointer);
     birth->caller = is_known ? note->caller : 0;
     birth->place = is_known ? (uint32_t)note->place : 0;
     birth->is_known = is_known;
+}
+
+void ll_births_move(const uint64_t* from, const uint64_t* to, size_t size_bytes) {
+    for (size_t i = 0; i < size_bytes / sizeof *to; i++) {
+        const struct note* note = note_of((uintptr_t)&from[i]);
+        if (to[i] >> 40 == LL_HEAP_TAG && is_for(note, (uintptr_t)&from[i], to[i])) {
+            struct note moved = *note;
+            moved.slot = (uintptr_t)&to[i];
+            *note_of(moved.slot) = moved;
+        }
+    }
 }
 
 struct ll_birth ll_birth_at(uintptr_t pointer) {
@@ -54,7 +70,7 @@ IN_HOOK static void bear_words(const struct ll_word_store* store, unsigned words
         const uint64_t* slot = (const uint64_t*)store->slot + i;
         if (*slot >> 40 == LL_HEAP_TAG) {
             *note_of((uintptr_t)slot) =
-                (struct note){(uintptr_t)slot, store->caller, store->place};
+                (struct note){(uintptr_t)slot, *slot, store->caller, store->place};
         }
     }
 }

@@ -3,6 +3,7 @@
 // loss copies the note of its slot beside the stamp, into a shadow of its own.
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "patch/hook_table.h"
@@ -27,6 +28,9 @@ void ll_births_fill(struct ll_hook_table* table);
 
 // A reference in `slot` to `pointer` is about to go: keeps its birth.
 void ll_births_carry(uintptr_t slot, uintptr_t pointer);
+
+// References moved, as the words of a block that grew did: their births stay the same.
+void ll_births_move(const uint64_t* from, const uint64_t* to, size_t size_bytes);
 
 // The birth kept for the granule of `pointer`.
 struct ll_birth ll_birth_at(uintptr_t pointer);

@@ -24,28 +24,32 @@ def is_wanted(arguments: Namespace) -> bool:
     return any(lens in _LENSES for lens in arguments.lens.split(","))
 
 
-def plan_before(program: str, lenses: str) -> dict[str, str]:
+def plan_before(program: str, lenses: str, *, births: bool = False) -> dict[str, str]:
     """Makes missing plans of a program and its libraries; returns runtime options."""
     from leakline.cli.progress import Progress
     from leakline.patching.plans import prepare
 
     with Progress() as progress:
-        prepared = prepare(_wanted_plans(program, lenses), progress.update)
-    return {"plans": str(prepared.folder)}
+        prepared = prepare(
+            _wanted_plans(program, lenses, births=births), progress.update
+        )
+    return {"plans": str(prepared.folder), **({"births": "1"} if births else {})}
 
 
-def _wanted_plans(program: str, lenses: str) -> list[Wanted]:
+def _wanted_plans(program: str, lenses: str, *, births: bool) -> list[Wanted]:
     """Of a program and its libraries; those that note their losses need no patches."""
     from leakline.cli.inspection.program import notes_losses
     from leakline.patching.kinds import PlanKind
     from leakline.patching.plans import Wanted, modules_of
 
     kinds = [PlanKind(lens) for lens in lenses.split(",") if lens in _LENSES]
+    if births:
+        kinds = [PlanKind.BIRTHS if one is PlanKind.LOSS else one for one in kinds]
     return [
         Wanted(kind, module)
         for module in modules_of(Path(program))
         for kind in kinds
-        if kind is not PlanKind.LOSS or not notes_losses(str(module))
+        if kind is PlanKind.ACCESSES or not notes_losses(str(module))
     ]
 
 

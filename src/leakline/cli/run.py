@@ -57,6 +57,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="run the program a second time, unseen, to find the line at which "
         "variables lost their blocks (implies --lens loss)",
     )
+    parser.add_argument(
+        "--births",
+        action="store_true",
+        help="also tell where the lost references were created; several times the "
+        "cost of lens loss (implies --lens loss)",
+    )
     presentation.add_baseline_argument(parser)
     presentation.add_arguments(parser, error_exit_code=presentation.LEAKS_EXIT_CODE)
     parser.add_argument(
@@ -71,6 +77,8 @@ def run(arguments: Namespace) -> int:
     path = find_program(command[0], os.environ.get("PATH"))
     watching.check(arguments, path)
     if arguments.refine and not planning.is_wanted(arguments):
+        arguments.lens += ",loss"
+    if arguments.births and "loss" not in arguments.lens.split(","):
         arguments.lens += ",loss"
     refuse_unwatchable(path)
     place = RecordingPlace(arguments.recording, os.environ)
@@ -112,7 +120,9 @@ def _start(
     try:
         options = watching.runtime_options(arguments, place.path)
         if planning.is_wanted(arguments):
-            options |= planning.plan_before(path, arguments.lens)
+            options |= planning.plan_before(
+                path, arguments.lens, births=arguments.births
+            )
         if arguments.refine:
             options["ordinals"] = "1"
         if (

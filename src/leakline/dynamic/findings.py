@@ -66,7 +66,7 @@ def _finding(name: str, key: GroupKey, group: HeapGroup, losses: Losses) -> Find
         indirect_blocks=group.indirect_blocks,
         indirect_bytes=group.indirect_bytes,
         leader=builder.stack(key.leader) if key.leader else None,
-        birth=birth_at_site(key.loss, builder) if key.loss else None,
+        birth=_birth(key, group, builder),
         loss=loss,
         processes=tuple(sorted(group.pids)),
         path=path,
@@ -77,6 +77,12 @@ def _finding(name: str, key: GroupKey, group: HeapGroup, losses: Losses) -> Find
     if group.touches is not None:
         finding = with_touches(finding, group.touches, builder)
     return finding
+
+
+def _birth(key: GroupKey, group: HeapGroup, builder: StackBuilder) -> Stack | None:
+    if group.birth:
+        return builder.stack(group.birth)
+    return birth_at_site(key.loss, builder) if key.loss else None
 
 
 def _rank(finding: Finding) -> tuple[int, str, str, int]:

@@ -34,12 +34,17 @@ class GroupKey(NamedTuple):
 
 @dataclass(slots=True)
 class HeapGroup:
-    """Blocks of one kind from one place, over all processes."""
+    """Blocks of one kind from one place, over all processes.
+
+    Attributes:
+        birth: Stack of the store that created the last reference to one of the blocks.
+    """
 
     blocks: int = 0
     bytes: int = 0
     indirect_blocks: int = 0
     indirect_bytes: int = 0
+    birth: int = 0
     pids: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     idle: Idleness | None = None
@@ -51,6 +56,7 @@ class HeapGroup:
         self.bytes += other.bytes
         self.indirect_blocks += other.indirect_blocks
         self.indirect_bytes += other.indirect_bytes
+        self.birth = self.birth or other.birth
         self.pids |= other.pids
         self.notes += [note for note in other.notes if note not in self.notes]
         if other.idle is not None:
@@ -72,12 +78,15 @@ def add_snapshot(
     for record in snapshot.groups:
         kind = KINDS.get(record.kind)  # type: ignore[call-overload]  # ints compare equal
         if kind is not None:
-            _add(groups, kind, record, stacks, pid)
+            group = _add(groups, kind, record, stacks, pid)
+            birth = snapshot.births.get(record.address, 0)
+            if kind is Kind.LOST and birth:
+                group.birth = group.birth or stacks.number(birth)
 
 
 def _add(
     groups: Groups, kind: Kind, record: GroupRecord, stacks: ProcessStacks, pid: int
-) -> None:
+) -> HeapGroup:
     leader = stacks.number(record.leader) if record.leader else 0
     loss = stacks.number(record.loss) if record.loss else 0
     cause = KNOWN_CAUSES.get(record.cause, LossCause.UNKNOWN)
@@ -89,6 +98,7 @@ def _add(
     group.indirect_blocks += record.indirect_blocks
     group.indirect_bytes += record.indirect_bytes
     group.pids.add(pid)
+    return group
 
 
 def group_at(groups: Groups, key: GroupKey) -> HeapGroup:
@@ -104,6 +114,7 @@ def used_stacks(groups: Groups, keys: Iterable[GroupKey]) -> set[int]:
     used: set[int] = set()
     for key in keys:
         used.update((key.stack, key.leader, key.loss))
+        used.add(groups[key].birth)
         touches = groups[key].touches
         if touches is not None:
             used |= touches.stacks

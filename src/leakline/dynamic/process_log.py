@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from leakline.recording._format import (
+    BirthRecord,
     ExecFailedRecord,
     ExecRecord,
     ForkRecord,
@@ -50,6 +51,7 @@ class Snapshot:
 
     begin: SnapshotBeginRecord
     groups: list[GroupRecord] = field(default_factory=list)
+    births: dict[int, int] = field(default_factory=dict)  # nodes by block
     held: list[StackHeldRecord] = field(default_factory=list)
     refinable: list[RefinableRecord] = field(default_factory=list)
     idle: list[IdleRecord] = field(default_factory=list)
@@ -162,6 +164,7 @@ def _finish_process(log: ProcessLog, finished: Callable[[ProcessLog], None]) -> 
     log.nodes.clear()
     for snapshot in filter(None, (log.latest, log.before)):
         snapshot.groups.clear()
+        snapshot.births.clear()
         snapshot.held.clear()
         snapshot.refinable.clear()
         snapshot.idle.clear()
@@ -225,6 +228,8 @@ def _add_to_snapshot(snapshot: Snapshot, record: Record) -> None:
     match record:
         case StackHeldRecord():
             snapshot.held.append(record)
+        case BirthRecord():
+            snapshot.births[record.address] = record.birth
         case RefinableRecord():
             snapshot.refinable.append(record)
         case IdleRecord():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from leakline.patching.kinds import PlanKind
 from leakline.patching.plans import Wanted
-from leakline.recording._format import NotSeen, NotSeenRecord
+from leakline.recording._format import NotSeen, NotSeenRecord, OptionRecord
 from leakline.recording.reader import open_recording
 
 # Verdicts on a plan that the runtime writes as the detail of its note: missing, unsafe,
@@ -21,15 +21,23 @@ def missing_plans(recording: Path) -> list[Wanted]:
     Raises:
         RecordingError: The file is no recording that can be read.
     """
+    births = False
+    missed: dict[tuple[PlanKind, Path], None] = {}
     with open_recording(recording) as opened:
-        missed = [
-            (_KINDS[NotSeen(record.reason)], _module(record))
-            for _, record in opened.records()
-            if isinstance(record, NotSeenRecord)
-            and record.reason in _KINDS
-            and record.detail in _UNUSABLE
-        ]
-    return [Wanted(kind, module) for kind, module in dict.fromkeys(missed)]
+        for _, record in opened.records():
+            if isinstance(record, OptionRecord):
+                births = births or record.text == b"births=1"
+            elif (
+                isinstance(record, NotSeenRecord)
+                and record.reason in _KINDS
+                and record.detail in _UNUSABLE
+            ):
+                missed[_KINDS[NotSeen(record.reason)], _module(record)] = None
+    return [Wanted(_kind(kind, births=births), module) for kind, module in missed]
+
+
+def _kind(kind: PlanKind, *, births: bool) -> PlanKind:
+    return PlanKind.BIRTHS if births and kind is PlanKind.LOSS else kind
 
 
 def _module(record: NotSeenRecord) -> Path:

@@ -434,6 +434,14 @@ class SiblingFreeRecord(NamedTuple):
     freed: int
 
 
+class BirthRecord(NamedTuple):
+    """Record `birth`."""
+
+    address: int
+    birth: int
+    reserved: int
+
+
 FILE_HEADER = Struct("<QII")
 CHUNK_HEADER = Struct("<IIIIQII")
 RECORD_HEADER = Struct("<II")
@@ -466,6 +474,7 @@ Record = (
     | RefinedRecord
     | RefinedStepRecord
     | SiblingFreeRecord
+    | BirthRecord
 )
 
 
@@ -611,6 +620,11 @@ LAYOUTS: dict[int, Layout] = {
     27: Layout(
         SiblingFreeRecord,
         Struct("<II"),
+        has_text=False,
+    ),
+    28: Layout(
+        BirthRecord,
+        Struct("<QII"),
         has_text=False,
     ),
 }
