@@ -72,14 +72,19 @@ def test_a_report_that_is_ended_leaves_nothing_behind(
     os.mkfifo(tmp_path / "pipe")
     folder = tmp_path / "temporary"
     folder.mkdir()
+    # A runner may ignore the signal, as nohup does, and children inherit that.
+    restore = ["env", f"--default-signal={number}"]
     with subprocess.Popen(
-        [LEAKLINE, "run", "--report-file", tmp_path / "pipe", "--", "true"],
+        [*restore, LEAKLINE, "run", "--report-file", tmp_path / "pipe", "--", "true"],
         env={**os.environ, "TMPDIR": str(folder), "XDG_STATE_HOME": str(folder)},
     ) as process:
-        wait_for_system_call(process.pid, OPENAT)
-        assert list(folder.iterdir()) != []
-        process.send_signal(number)
-        assert process.wait(timeout=30) == -number
+        try:
+            wait_for_system_call(process.pid, OPENAT)
+            assert list(folder.iterdir()) != []
+            process.send_signal(number)
+            assert process.wait(timeout=30) == -number
+        finally:
+            process.kill()
     assert list(folder.iterdir()) == []
 
 
