@@ -18,6 +18,7 @@ PAGE = ROOT / "docs/comparison.md"
 MODES = {
     "leakline": "Leakline `reach`",
     "loss": "Leakline `loss`",
+    "pages": "Leakline `pages`",
     "lsan": "LeakSanitizer",
     "heaptrack": "heaptrack",
     "memcheck": "memcheck",
@@ -36,7 +37,10 @@ def filled(page: str, raw: Raw) -> str:
 
 def table(raw: Raw, place: int, title: str) -> str:
     """Ratios to the plain program, the median over the rounds, as Markdown."""
-    lines = [f"| {title} | {' | '.join(MODES.values())} |", "| --- " * 6 + "|"]
+    lines = [
+        f"| {title} | {' | '.join(MODES.values())} |",
+        "| --- " * (len(MODES) + 1) + "|",
+    ]
     for workload, costs in raw.items():
         cells = [_ratio(costs["plain"], costs.get(mode, []), place) for mode in MODES]
         lines.append(f"| {workload} | {' | '.join(cells)} |")
