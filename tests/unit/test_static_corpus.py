@@ -7,14 +7,17 @@ known miss or false alarm; it fails here too when it is mended, so that it is re
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from leakline.model.finding import Finding, Kind
+from leakline.static import summary_cache
 from leakline.static.analysis import Analysis, AnalysisOptions, analyse
 from leakline.static.facts import Unit
 from leakline.static.models.library import load_models
@@ -164,6 +167,25 @@ def test_summaries_are_reused_when_lines_move(
     fresh = analyse(Program([moved]), MODELS, AnalysisOptions())
     assert second.findings == fresh.findings
     assert [each.id for each in first.findings] == [each.id for each in second.findings]
+
+
+def test_another_version_of_the_checker_uses_nothing_that_was_kept(
+    facts_of: FactsOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Program([facts_of((PROGRAMS / "static_functions.c").read_text())])
+    options = AnalysisOptions(cache=tmp_path)
+    analyse(program, MODELS, options)
+    (database,) = tmp_path.rglob("results.sqlite")
+    kept = rows(database)
+    monkeypatch.setattr(summary_cache, "_code_digest", lambda: b"another version")
+    analyse(program, MODELS, options)
+    assert 0 < 2 * kept == rows(database)
+
+
+def rows(database: Path) -> int:
+    with closing(sqlite3.connect(database)) as opened:
+        (number,) = opened.execute("SELECT count(*) FROM results").fetchone()
+    return int(number)
 
 
 def test_failing_allocations_are_followed_on_request(facts_of: FactsOf) -> None:

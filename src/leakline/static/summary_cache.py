@@ -1,14 +1,16 @@
 """Results of checked components, kept by content between runs.
 
 The key of a component names its functions' bodies, what they see of their
-surroundings, the models and options, and the content of its callees' summaries. When
-an edited function's summary stays the same, its callers are not checked again.
+surroundings, the models and options, the content of its callees' summaries, and the
+checker itself. When an edited function's summary stays the same, its callers are not
+checked again.
 """
 
 import hashlib
 import pickle
 import sqlite3
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -18,8 +20,6 @@ from leakline.static.content import content_digest
 from leakline.static.engine.function import Checked
 from leakline.static.surroundings import ProgramSurroundings
 
-# Raise when summaries change their meaning.
-_VERSION = 2
 _MOST_ROWS = 200_000
 
 
@@ -57,8 +57,9 @@ class SummaryCache:
         if self._database is None:
             return b""
         if self._base is None:
-            options = repr((_VERSION, checker.options)).encode()
-            self._base = hashlib.blake2b(options + checker.models.digest()).digest()
+            options = repr(checker.options).encode()
+            named = _code_digest() + options + checker.models.digest()
+            self._base = hashlib.blake2b(named).digest()
         seen = hashlib.blake2b(self._base, digest_size=20)
         for name in ids:
             entry = checker.program.functions[name]
@@ -89,6 +90,15 @@ class SummaryCache:
         content = pickle.dumps(tuple(kept), protocol=5)
         self._database.execute(command, (key, content))
         return kept
+
+
+@cache
+def _code_digest() -> bytes:
+    """Names this version of the checker: what others kept has another meaning."""
+    seen = hashlib.blake2b()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        seen.update(path.read_bytes())
+    return seen.digest()
 
 
 def _open(folder: Path) -> sqlite3.Connection | None:
