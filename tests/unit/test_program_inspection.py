@@ -196,8 +196,7 @@ def test_the_first_line_of_a_script_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lenses", "complaint"),
     [
-        ("accesses", "the lens accesses is not in this version"),
-        ("reach,accesses", "the lens accesses is not in this version"),
+        ("reach,touches", "there is no lens 'touches'"),
         ("check", "there is no lens 'check'"),
         ("", "there is no lens ''"),
     ],

@@ -69,9 +69,7 @@ def _lenses(obstacles: list[str], style: "Style") -> Iterator[str]:
     from leakline.cli.inspection.lenses import COMMANDS, COSTS, QUESTIONS
 
     for name, question in QUESTIONS.items():
-        if name not in COSTS:
-            yield _row(name, "-", f"not in this version ({question})", style)
-        elif obstacles and name not in COMMANDS:
+        if obstacles and name not in COMMANDS:
             words = f"will not work: see {', '.join(obstacles)} above"
             yield _row(name, "no", words, style)
         else:

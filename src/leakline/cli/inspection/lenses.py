@@ -1,4 +1,4 @@
-"""The lenses and other engines of Leakline, and which of them this version has."""
+"""The lenses and other engines of Leakline: what they answer, and what they cost."""
 
 from leakline.errors import UsageError
 
@@ -13,7 +13,7 @@ QUESTIONS = {
 }
 # Those that are commands of their own and no lenses of `leakline run`.
 COMMANDS = frozenset(["cc", "check"])
-# Those that this version has, with what they cost.
+# What they cost.
 COSTS = {
     "reach": "1.0x to 1.6x CPU, memory 1.05x to 2.2x",
     "loss": "1.0x to 2.9x CPU, memory 1.8x to 4x; the first run plans the patches",
@@ -31,8 +31,4 @@ def refuse_missing_lenses(text: str) -> None:
         if name not in known:
             raise UsageError(
                 f"there is no lens {name!r}; the lenses are {', '.join(known)}"
-            )
-        if name not in COSTS:
-            raise UsageError(
-                f"the lens {name} is not in this version; use --lens reach"
             )
