@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from iced_x86 import Decoder
 
+from leakline.patching.code_pages import CodePage
 from leakline.patching.placement import PAGE
 from leakline.patching.trampolines import Trampoline
 
@@ -32,24 +33,6 @@ class Patch:
 
 
 @dataclass(slots=True)
-class Page:
-    """The trampolines of one page.
-
-    Attributes:
-        pieces: Offset and code of each.
-        taken: One bit per byte that holds code.
-    """
-
-    pieces: list[tuple[int, bytes]] = field(default_factory=list)
-    taken: int = 0
-
-    def add(self, offset: int, code: bytes) -> None:
-        """Put code at an offset."""
-        self.pieces.append((offset, code))
-        self.taken |= ((1 << len(code)) - 1) << offset
-
-
-@dataclass(slots=True)
 class Plan:
     """Everything the runtime needs to patch one module.
 
@@ -71,7 +54,7 @@ class Plan:
     original: bytes
     code: bytearray
     births: bool = False
-    pages: dict[int, Page] = field(default_factory=dict)
+    pages: dict[int, CodePage] = field(default_factory=dict)
     patches: list[Patch] = field(default_factory=list)
     places: list[tuple[int, int]] = field(default_factory=list)
     stores: int = 0
@@ -103,5 +86,5 @@ class Plan:
     def add_trampoline(self, place: int, trampoline: Trampoline) -> None:
         """Put a trampoline at a place."""
         page = place & -PAGE
-        self.pages.setdefault(page, Page()).add(place - page, trampoline.code)
+        self.pages.setdefault(page, CodePage()).add(place - page, trampoline.code)
         self.places += trampoline.places

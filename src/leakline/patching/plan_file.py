@@ -1,18 +1,16 @@
 """Writes plans in the form the runtime maps (native/format/plan.md).
 
-The patched text is kept as whole pages, to be mapped over the module's own. Trampolines
-lie in many sparse pages. Pages whose code does not overlap share one page of the file,
-which is then mapped at several addresses.
+The patched text is kept as whole pages, to be mapped over the module's own.
 """
 
 import zlib
-from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from struct import Struct
 
+from leakline.patching.code_pages import share_pages
 from leakline.patching.placement import PAGE
-from leakline.patching.plan import Page, Plan
+from leakline.patching.plan import Plan
 from leakline.patching.trampolines import HEAP_TAG
 
 _MAGICS = {False: b"llplan05", True: b"llbrth05"}
@@ -23,27 +21,11 @@ RUN = Struct("<QII")
 MAPPING = Struct("<qII")
 PATCH = Struct("<IIBBB13s")
 SITE = Struct("<II")
-# Sharing looks at this many pages that still have room; more finds little more.
-_OPEN_PAGES = 48
-
-
-@dataclass(slots=True)
-class _Shared:
-    """One page of the file."""
-
-    code: bytearray = field(default_factory=lambda: bytearray(b"\xcc" * PAGE))
-    taken: int = 0
-
-    def add(self, page: Page) -> None:
-        """Merge a page whose code does not overlap ours."""
-        for offset, code in page.pieces:
-            self.code[offset : offset + len(code)] = code
-        self.taken |= page.taken
 
 
 def serialise(plan: Plan) -> bytes:
     """Return the bytes of the plan file."""
-    shared, mappings = _share(plan)
+    shared, mappings = share_pages(plan.pages)
     index = {address: number for number, (address, _) in enumerate(mappings)}
     runs = _runs(plan)
     starts: list[bytes] = []
@@ -132,20 +114,3 @@ def is_sound(path: Path, build_id: bytes, *, births: bool = False) -> bool:
         and len(content) == size
         and zlib.crc32(memoryview(content)[PAGE:]) == fields[11]
     )
-
-
-def _share(plan: Plan) -> tuple[list[_Shared], list[tuple[int, int]]]:
-    """Return the file's pages, and which of them each address is mapped from."""
-    shared: list[_Shared] = []
-    mappings = []
-    open_pages: list[int] = []
-    for address in sorted(plan.pages):
-        page = plan.pages[address]
-        number = next((n for n in open_pages if not shared[n].taken & page.taken), None)
-        if number is None:
-            number = len(shared)
-            shared.append(_Shared())
-            open_pages = [*open_pages, number][-_OPEN_PAGES:]
-        shared[number].add(page)
-        mappings.append((address, number))
-    return shared, mappings

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from struct import pack
 
 from leakline.patching.accesses.room import Room
 from leakline.patching.accesses.sites import Site
 from leakline.patching.accesses.stubs import stub, stub_size
+from leakline.patching.code_pages import CodePage
 from leakline.patching.placement import JUMP_LENGTH, PAGE, window
 
 # Within a cache line other processors see a write as a whole.
@@ -36,14 +37,6 @@ class Arming:
     pages: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class StubPage:
-    """The stubs of one page: offset and code of each, one bit per taken byte."""
-
-    pieces: list[tuple[int, bytes]] = field(default_factory=list)
-    taken: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class ArmPlan:
     """Everything the runtime needs to arm one module.
@@ -56,7 +49,7 @@ class ArmPlan:
     """
 
     build_id: bytes
-    pages: dict[int, StubPage]
+    pages: dict[int, CodePage]
     armings: list[Arming]
     gates: tuple[int, int]
     sites: int
@@ -83,7 +76,7 @@ class ArmPlanner:
         for site in reversed(ascending):
             self._place(site)
         armable = [site for site in ascending if site.address in self._armed]
-        pages: dict[int, StubPage] = {}
+        pages: dict[int, CodePage] = {}
         for number, site in enumerate(armable):
             self._write(site, number, pages)
         return ArmPlan(
@@ -135,12 +128,11 @@ class ArmPlanner:
                     code[offset : offset + len(armed)] = armed
             yield bytes(code[written:JUMP_LENGTH])
 
-    def _write(self, site: Site, number: int, pages: dict[int, StubPage]) -> None:
+    def _write(self, site: Site, number: int, pages: dict[int, CodePage]) -> None:
         for place in self._places[site.address]:
             code = stub(site, number, place, self._room.gate_for(place))
-            page = pages.setdefault(place & -PAGE, StubPage())
-            page.pieces.append((place % PAGE, code))
-            page.taken |= ((1 << len(code)) - 1) << place % PAGE
+            page = pages.setdefault(place & -PAGE, CodePage())
+            page.add(place % PAGE, code)
 
     def _arming(self, site: Site) -> Arming:
         line = site.address & -CACHE_LINE

@@ -1,11 +1,11 @@
 """Writes plans in the form the runtime maps (native/format/arm_plan.md)."""
 
 import zlib
-from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct
 
-from leakline.patching.accesses.plan import Arming, ArmPlan, StubPage
+from leakline.patching.accesses.plan import Arming, ArmPlan
+from leakline.patching.code_pages import share_pages
 from leakline.patching.placement import PAGE
 
 MAGIC = b"llarm001"
@@ -13,26 +13,11 @@ HEADER = Struct("<8sIIIIIIIIIqq32s")
 MAPPING = Struct("<qII")
 SITE = Struct("<II8s5sBBBII")
 STUB_PAGE = Struct("<I")
-_OPEN_PAGES = 48
-
-
-@dataclass(slots=True)
-class _Shared:
-    """One page of the file, mapped at several addresses."""
-
-    code: bytearray = field(default_factory=lambda: bytearray(b"\xcc" * PAGE))
-    taken: int = 0
-
-    def add(self, page: StubPage) -> None:
-        """Merge a page whose stubs do not overlap ours."""
-        for offset, code in page.pieces:
-            self.code[offset : offset + len(code)] = code
-        self.taken |= page.taken
 
 
 def serialise(plan: ArmPlan) -> bytes:
     """Return the bytes of the plan file; code begins at its second page."""
-    shared, mappings = _share(plan)
+    shared, mappings = share_pages(plan.pages)
     index = {address: number for number, (address, _) in enumerate(mappings)}
     sites, stub_pages = bytearray(), bytearray()
     for arming in plan.armings:
@@ -104,20 +89,3 @@ def is_sound(path: Path, build_id: bytes) -> bool:
         and zlib.crc32(content[PAGE:tables]) == crc
         and zlib.adler32(content[tables:]) == adler
     )
-
-
-def _share(plan: ArmPlan) -> tuple[list[_Shared], list[tuple[int, int]]]:
-    """Return the file's pages, and which of them each address is mapped from."""
-    shared: list[_Shared] = []
-    mappings = []
-    open_pages: list[int] = []
-    for address in sorted(plan.pages):
-        page = plan.pages[address]
-        number = next((n for n in open_pages if not shared[n].taken & page.taken), None)
-        if number is None:
-            number = len(shared)
-            shared.append(_Shared())
-            open_pages = [*open_pages, number][-_OPEN_PAGES:]
-        shared[number].add(page)
-        mappings.append((address, number))
-    return shared, mappings
