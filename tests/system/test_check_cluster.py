@@ -95,17 +95,18 @@ def test_a_worker_that_dies_changes_nothing(
     doomed = worker(start)
     with Client(address, timeout=SECONDS) as client:  # type: ignore[no-untyped-call]  # the library has no types
         client.wait_for_workers(1, SECONDS)
-        (doomed_address,) = client.scheduler_info()["workers"]
-        worker(start)
-        client.wait_for_workers(2, SECONDS)
         doomed.send_signal(signal.SIGSTOP)
-        checking = check(sources, "--scheduler", address)
-        wait_for(lambda: client.processing()[doomed_address])
-        doomed.kill()
-        assert findings(checking) == findings(check(sources))
+        with check(sources, "--scheduler", address) as checking:
+            wait_for(lambda: any(client.processing().values()))
+            worker(start)
+            client.wait_for_workers(2, SECONDS)
+            doomed.kill()
+            shared = findings(checking)
+        with check(sources) as alone:
+            assert shared == findings(alone)
 
 
 def test_a_scheduler_that_does_not_answer_is_named(sources: Path) -> None:
-    checking = check(sources, "--scheduler", "tcp://127.0.0.1:9")
-    output, _ = checking.communicate(timeout=SECONDS)
+    with check(sources, "--scheduler", "tcp://127.0.0.1:9") as checking:
+        output, _ = checking.communicate(timeout=SECONDS)
     assert (checking.returncode, output) == (6, b"")
