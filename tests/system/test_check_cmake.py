@@ -89,25 +89,26 @@ def expect_one_leak(report: dict[str, Any]) -> None:
     ] == ["forgets_bad"]
 
 
-@pytest.mark.parametrize("generator", ["Unix Makefiles", "Ninja"])
-def test_a_database_keeps_programs_apart(project: Path, generator: str) -> None:
-    words = [
-        "cmake",
-        "-G",
-        generator,
-        "-B",
-        "out",
-        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-    ]
+def configure(project: Path, generator: str) -> None:
     subprocess.run(
-        words,
+        ["cmake", "-G", generator, "-B", "out", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"],
         cwd=project,
         env=environment(project),
         check=True,
         capture_output=True,
         timeout=120,
     )
+
+
+@pytest.mark.parametrize("generator", ["Unix Makefiles", "Ninja"])
+def test_a_database_keeps_programs_apart(project: Path, generator: str) -> None:
+    configure(project, generator)
     expect_one_leak(check(project, "out"))
+
+
+def test_a_build_that_was_configured_before_is_watched(project: Path) -> None:
+    configure(project, "Ninja")
+    expect_one_leak(check(project, "--", "cmake", "--build", "out"))
 
 
 def test_a_build_is_watched_from_its_configuration_on(project: Path) -> None:

@@ -1,4 +1,4 @@
-"""Builds watched through stand-ins for their tools; the tools here are scripts."""
+"""Builds watched through stand-ins for their tools; most tools here are scripts."""
 
 import os
 import shutil
@@ -9,7 +9,11 @@ import pytest
 
 from leakline.errors import CheckError
 from leakline.static.capture import recorder
+from leakline.static.capture.archives import member_names
 from leakline.static.capture.command import Build
+
+REAL_GCC = shutil.which("gcc") or "gcc"
+REAL_AR = shutil.which("ar") or "ar"
 
 # Takes arguments as a compiler does and touches its output.
 COMPILER = """#!/bin/sh
@@ -170,3 +174,78 @@ def test_stand_ins_follow_tools_that_move(
     monkeypatch.setenv("PATH", f"{work / 'bin'}:{moved}:{os.environ['PATH']}")
     status, build = record_build(["gcc", "-c", "a.c", "-o", "a.o"], work)
     assert (status, len(build.compilations)) == (0, 1)
+
+
+@pytest.fixture
+def gcc_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two sources for the real compiler."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.c").write_text("int half(int n) { return n / 2; }\n")
+    (folder / "m.c").write_text("int half(int);\nint main(void) { return half(0); }\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_gcc_called_by_its_full_path_is_seen(gcc_project: Path, work: Path) -> None:
+    script = f"{REAL_GCC} -DX='a b' -c a.c -o a.o && {REAL_GCC} m.c a.o -o prog"
+    status, build = record_build(["sh", "-c", script], work)
+    assert status == 0
+    assert [c.source for c in build.compilations] == ["a.c", "m.c"]
+    assert build.compilations[0].flags == ("-DX=a b",)
+    assert build.links[0].inputs == (gcc_project / "m.c", gcc_project / "a.o")
+    subprocess.run([gcc_project / "prog"], check=True)
+
+
+def test_response_files_of_gcc_called_by_its_full_path(
+    gcc_project: Path, work: Path
+) -> None:
+    (gcc_project / "args").write_text("-DFROM_FILE -c a.c")
+    _, build = record_build(["sh", "-c", f"{REAL_GCC} @args -o a.o && rm args"], work)
+    assert build.compilations[0].flags == ("-DFROM_FILE",)
+
+
+@pytest.mark.usefixtures("gcc_project")
+def test_a_search_path_for_parts_of_gcc_stays(
+    work: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "cc1").write_text("#!/bin/sh\nexit 9\n")
+    (parts / "cc1").chmod(0o755)
+    monkeypatch.setenv("COMPILER_PATH", str(parts))
+    status, build = record_build([REAL_GCC, "-c", "a.c"], work)
+    assert status != 0
+    assert len(build.compilations) == 1
+
+
+def test_members_of_an_archive_that_was_made_unseen(
+    gcc_project: Path, work: Path
+) -> None:
+    long_name = "a_rather_long_name_of_an_object.o"
+    script = (
+        f"{REAL_GCC} -c a.c -o {long_name} && {REAL_GCC} -c m.c"
+        f" && {REAL_AR} rcs libx.a {long_name}"
+        f" && {REAL_GCC} m.o libx.a -o prog"
+    )
+    status, build = record_build(["sh", "-c", script], work)
+    assert status == 0
+    members = {step.output.name: step.inputs for step in build.links}
+    assert members["libx.a"] == (gcc_project / long_name,)
+
+
+@pytest.mark.parametrize("kind", ["rcs", "rcsT"])
+def test_member_names_are_those_that_ar_lists(tmp_path: Path, kind: str) -> None:
+    names = ["a.o", "fifteen_chars.o", "sixteen_chars_.o", "b c.o", "odd"]
+    for name in names:
+        (tmp_path / name).write_text(name)
+    archive = tmp_path / "x.a"
+    subprocess.run([REAL_AR, kind, archive, *names], cwd=tmp_path, check=True)
+    assert member_names(archive) == names
+
+
+@pytest.mark.parametrize("content", [b"", b"!<arch>\n", b"!<arch>\n" + b"x" * 90])
+def test_what_is_no_archive_has_no_members(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.a").write_bytes(content)
+    assert member_names(tmp_path / "x.a") == []
+    assert member_names(tmp_path / "gone.a") == []

@@ -53,8 +53,8 @@ def _recorded(command: Sequence[str]) -> Inputs:
     if not build.compilations:
         raise CheckError(
             f"the build `{words}` (exit status {status}) compiled no C or C++ source; "
-            "if everything is up to date, clean it first, and if it names its compiler "
-            f"by a full path (as CMake does), have it write a {database.NAME}"
+            "if everything is up to date, clean it first, and if it calls a compiler "
+            f"other than GCC by its full path, have it write a {database.NAME}"
         )
     failed = f"The build `{words}` ended with status {status}; what it compiled "
     failed += "before was checked."
