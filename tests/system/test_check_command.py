@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -240,6 +241,51 @@ def test_a_crash_of_the_compiler_concerns_one_unit(
     checked = check("--clang", clang, "--format", "json", "a.c", "crash.c")
     assert checked.functions() == {"early_return_bad"}
     assert "clang crashed (SIGSEGV)" in checked.report()["run"]["not_seen"][0]
+
+
+def with_z3(folder: Path, text: str) -> dict[str, str]:
+    """An environment in which the solver is a module with this text."""
+    (folder / "z3.py").write_text(text)
+    found = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), found)))}
+
+
+def test_a_crash_of_the_solver_is_not_the_same_as_finding_nothing(
+    project: Path, tmp_path: Path, check: Check
+) -> None:
+    write(project, a_c=LEAKY, b_c=CLEAN)
+    checked = check("a.c", "b.c", env=with_z3(tmp_path, "import os\nos.abort()\n"))
+    assert (checked.code, checked.stderr) == (6, "")
+    assert "early_return_bad (a.c:3) could not be checked: the solver" in checked.stdout
+    assert "freed_ok" not in checked.stdout
+    assert check("a.c", "b.c").code == 23
+
+
+def test_a_huge_function_is_passed_over_in_a_sentence(
+    project: Path, check: Check
+) -> None:
+    lines = "\n".join(f"    v[{n % 64}] += {n};" for n in range(125_000))
+    write(project, huge_c=f"void huge(int *v) {{\n{lines}\n}}\n", a_c=CLEAN)
+    checked = check("huge.c", "a.c")
+    assert checked.code == 6
+    assert re.search(
+        r"huge \(huge.c:1\) could not be checked: it has 5\d\d,\d{3} "
+        "instructions",
+        checked.stdout,
+    )
+    assert "Checked 2 units: 1 of 2 functions" in checked.stdout
+
+
+def test_a_killed_worker_is_said_in_a_sentence(
+    project: Path, tmp_path: Path, check: Check
+) -> None:
+    many = [LEAKY.replace("early", f"early{n}") for n in range(400)]
+    write(project, a_c="".join(many))
+    kill = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.abort()\n"
+    checked = check("-j", "2", "a.c", env=with_z3(tmp_path, kill))
+    assert (checked.code, checked.stdout) == (6, "")
+    assert "a process that analyses was killed" in checked.stderr
+    assert "Traceback" not in checked.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Questions to the solver, and its process."""
 
+import shutil
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -60,6 +62,17 @@ def test_too_little_effort_is_unknown(solver: Solver) -> None:
         (y, (2, 1 << 61, None)),
     ]
     assert solver.ask(Query.of(terms, conditions, 1)) is Verdict.UNKNOWN
+
+
+def test_a_solver_that_crashes_on_a_question_says_so(
+    solver: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = Terms()
+    query = Query.of(terms, [(terms.symbol("arg", 0), True)], EFFORT)
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    assert solver.ask(query) is Verdict.CRASHED
+    monkeypatch.undo()
+    assert solver.ask(query) is Verdict.POSSIBLE
 
 
 def test_a_solver_that_ended_is_started_again(solver: Solver) -> None:

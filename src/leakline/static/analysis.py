@@ -49,6 +49,7 @@ class FunctionStatus:
     Attributes:
         complete: Every path was followed.
         reason: Why not, when it is not complete.
+        unseen: Why it could not be judged at all; empty when it could.
     """
 
     name: str
@@ -56,6 +57,7 @@ class FunctionStatus:
     line: int
     complete: bool
     reason: str
+    unseen: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +182,12 @@ def _status(
     program: Program, name: str, checked: Mapping[str, Checked]
 ) -> FunctionStatus:
     entry = program.functions[name]
-    taint = checked[name].taint
+    taint, unseen = checked[name].taint, checked[name].unseen
     return FunctionStatus(
         entry.function.display,
         entry.function.file,
         entry.function.line,
         not taint,
         taint,
+        unseen,
     )

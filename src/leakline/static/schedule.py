@@ -7,9 +7,10 @@ findings are the same whatever the number of processes.
 import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from concurrent.futures.process import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from contextlib import contextmanager
 
+from leakline.errors import CheckError
 from leakline.static.component import Checker
 from leakline.static.engine.function import Checked
 from leakline.static.engine.summary import Summary
@@ -149,13 +150,22 @@ def _check_batch(tasks: list[Task]) -> list[dict[str, Checked]]:
 def local_processes(
     checker: Checker, workers: int
 ) -> Iterator[Callable[[list[Task]], Answer]]:
-    """Worker processes that share this process's program."""
+    """Worker processes that share this process's program.
+
+    Raises:
+        CheckError: One of them was killed.
+    """
     global _checker  # noqa: PLW0603  # forked processes inherit it; they get no argument
     _checker = checker
     context = multiprocessing.get_context("fork")
     executor = ProcessPoolExecutor(workers, mp_context=context)
     try:
         yield lambda tasks: executor.submit(_check_batch, tasks)
+    except BrokenProcessPool as error:
+        raise CheckError(
+            "a process that analyses was killed, perhaps because memory ran out; try "
+            "fewer of them with -j"
+        ) from error
     finally:
         executor.shutdown(cancel_futures=True)
         _checker = None

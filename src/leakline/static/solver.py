@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Self
@@ -29,6 +30,7 @@ class Verdict(Enum):
     POSSIBLE = "sat"
     IMPOSSIBLE = "unsat"
     UNKNOWN = "unknown"
+    CRASHED = "crashed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +117,18 @@ class Solver:
         self._process: subprocess.Popen[str] | None = None
 
     def ask(self, query: Query) -> Verdict:
-        """Whether the conditions can hold together; unknown when it cannot tell."""
+        """Whether the conditions can hold together; unknown when it cannot tell.
+
+        A solver that crashes is started again and asked once more.
+        """
         if not query.conditions:
             return Verdict.POSSIBLE
-        try:
-            return Verdict(self._exchange(query.to_json()))
-        except (OSError, ValueError):
-            self.close()
-            return Verdict.UNKNOWN
+        for _ in range(2):
+            try:
+                return Verdict(self._exchange(query.to_json()))
+            except (OSError, ValueError):
+                self.close()
+        return Verdict.CRASHED
 
     def _exchange(self, question: str) -> str:
         if self._process is None or self._process.poll() is not None:
@@ -130,6 +136,7 @@ class Solver:
                 [sys.executable, "-m", "leakline.static.solver"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # a crash is told in the report
                 text=True,
             )
         process = self._process
@@ -145,8 +152,10 @@ class Solver:
         if process is None:
             return
         for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+            # A question that a crashed process did not read cannot be written out.
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
         process.kill()
         process.wait()
 

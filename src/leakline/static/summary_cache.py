@@ -86,6 +86,8 @@ class SummaryCache:
             checked,
             {name: content_digest(found.summary) for name, found in checked.items()},
         )
+        if any(found.unseen for found in checked.values()):
+            return kept  # the next check may have better luck
         command = "INSERT OR REPLACE INTO results VALUES (?, ?)"
         content = pickle.dumps(tuple(kept), protocol=5)
         self._database.execute(command, (key, content))

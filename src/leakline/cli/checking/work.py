@@ -12,7 +12,12 @@ from leakline.errors import CheckError
 from leakline.model.finding import Finding
 from leakline.model.report import Coverage, LensState, Report, Run
 from leakline.reports.places import relative_path
-from leakline.static.analysis import Analysis, AnalysisOptions, analyse
+from leakline.static.analysis import (
+    Analysis,
+    AnalysisOptions,
+    FunctionStatus,
+    analyse,
+)
 from leakline.static.cache import trim, user_cache_folder
 from leakline.static.capture.facts_cache import FACTS_FOLDER, FactsCache
 from leakline.static.capture.gather import Gathered, Gatherer
@@ -77,12 +82,15 @@ def _options(arguments: Namespace, jobs: int, cache: Path | None) -> AnalysisOpt
 def _report(
     arguments: Namespace, inputs: Inputs, gathered: Gathered, analysis: Analysis
 ) -> Report:
-    folder = Path.cwd()
     incomplete = tuple(
-        f"{status.name} ({relative_path(status.file, folder)}:{status.line}):"
-        f" {status.reason}"
+        f"{_named(status)}: {status.reason}"
         for status in analysis.functions
         if not status.complete
+    )
+    unseen = tuple(
+        f"{_named(status)} could not be checked: {status.unseen}."
+        for status in analysis.functions
+        if status.unseen
     )
     coverage = Coverage(
         units=len(gathered.units),
@@ -95,12 +103,17 @@ def _report(
         command=("leakline", "check", *(words if arguments.build else words[:-1])),
         exit_code=None,
         lenses=(("static", LensState.ACTIVE),),
-        not_seen=(*inputs.problems, *gathered.failures),
+        not_seen=(*inputs.problems, *gathered.failures, *unseen),
         coverage=coverage,
     )
     findings = {finding.id: finding for finding in analysis.findings}
     ordered = tuple(sorted(findings.values(), key=_order))
     return Report(run, ordered, suppressed=analysis.suppressed)
+
+
+def _named(status: FunctionStatus) -> str:
+    place = relative_path(status.file, Path.cwd())
+    return f"{status.name} ({place}:{status.line})"
 
 
 def _order(finding: Finding) -> tuple[str, int, int, str]:

@@ -20,6 +20,8 @@ from leakline.static.engine.walk import walk
 from leakline.static.facts import Function, Unit
 from leakline.static.solver import Query, Verdict
 
+SOLVER_CRASHED = "the solver crashed, so that a suspicion could not be confirmed"
+
 # A function with more candidates than this is odd; the rest is not confirmed.
 _MOST_CANDIDATES = 24
 # Confirming all of a function's candidates may cost as much as so many long replays.
@@ -32,6 +34,7 @@ class Checked:
 
     Attributes:
         taint: Why it was not fully analysed; empty when it was.
+        unseen: Why it could not be judged at all; empty when it could.
         walked: Instructions walked, replays included.
     """
 
@@ -39,6 +42,7 @@ class Checked:
     defects: tuple[Defect, ...] = ()
     brought: tuple[Brought, ...] = ()
     taint: str = ""
+    unseen: str = ""
     walked: int = 0
 
 
@@ -51,6 +55,13 @@ def check_function(
     ask: Callable[[Query], Verdict],
 ) -> Checked:
     """Walk a function, confirm what looks wrong, and summarise it."""
+    if function.instructions > options.most_instructions:
+        reason = (
+            f"it has {function.instructions:,} instructions, and no more than "
+            f"{options.most_instructions:,} are followed"
+        )
+        summary = unknown_summary(function_id, function)
+        return Checked(summary, taint="too large", unseen=reason)
     body = function.body()
     flow = flow_of(function, body)
     ctx = Context(function_id, unit, function, body, flow, surroundings, options)
@@ -61,7 +72,14 @@ def check_function(
     else:
         summary = unknown_summary(function_id, function)
     taint = "; ".join(sorted(ctx.taints))
-    return Checked(summary, defects, brought, taint, ctx.walked + replayed)
+    return Checked(
+        summary=summary,
+        defects=defects,
+        brought=brought,
+        taint=taint,
+        unseen=SOLVER_CRASHED if SOLVER_CRASHED in ctx.taints else "",
+        walked=ctx.walked + replayed,
+    )
 
 
 def unknown_summary(function_id: str, function: Function) -> Summary:
@@ -86,6 +104,8 @@ def _confirm(
         met = replay.confirm()
         walked += replay.ctx.walked
         if met is None:
+            if replay.crashed:
+                ctx.taint(SOLVER_CRASHED)
             continue
         conditions = argument_conditions(replay.ctx, met.state)
         if met.latent:

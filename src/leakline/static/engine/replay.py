@@ -27,7 +27,11 @@ Ask = Callable[[Query], Verdict]
 
 
 class Replay:
-    """The search for one candidate's path."""
+    """The search for one candidate's path.
+
+    Attributes:
+        crashed: A path could not be judged, because the solver crashed on it.
+    """
 
     def __init__(self, ctx: Context, candidate: Candidate, ask: Ask) -> None:
         self.ctx = ctx
@@ -35,6 +39,7 @@ class Replay:
         self._trail = _blocks(candidate.trail)
         self._ask = ask
         self._queries = 0
+        self.crashed = False
 
     def confirm(self) -> Candidate | None:
         """The candidate as met on a possible path; None when there is none."""
@@ -48,7 +53,9 @@ class Replay:
 
     def _possible(self, s: State) -> bool:
         self._queries += 1
-        return self._ask(query_of(self.ctx, s)) is Verdict.POSSIBLE
+        verdict = self._ask(query_of(self.ctx, s))
+        self.crashed = self.crashed or verdict is Verdict.CRASHED
+        return verdict is Verdict.POSSIBLE
 
     def _met(self) -> Iterator[Candidate]:
         """The candidate, if the steps just walked met it; then it can be met again."""
