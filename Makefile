@@ -1,6 +1,6 @@
 # One name per thing a developer does; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-native test-python bench bench-accuracy bench-check clean
+.PHONY: help setup demo check format test test-native test-python bench bench-accuracy bench-check bench-real clean
 
 BIN := .venv/bin
 SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
@@ -66,6 +66,10 @@ bench-accuracy: setup  ## How well idle memory is found, against oracles
 
 bench-check: setup  ## Speed and memory of the static checker, and other analysers
 	$(BIN)/python -m benchmarks.check
+
+bench-real: setup  ## The static checker and other analysers on Debian sources
+	tools/install_packages.sh cppcheck
+	$(BIN)/python -m benchmarks.real
 
 clean:  ## Remove everything that was built
 	rm -rf build .venv

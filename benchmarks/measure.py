@@ -65,6 +65,11 @@ class Measurement:
         if stdin:
             stdin.close()
 
+    @property
+    def pid(self) -> int:
+        """The process that measures; the command is its child."""
+        return self._process.pid
+
     def finish(self) -> Cost:
         """Wait for the end of the command and return its cost."""
         if self._process.wait() != 0:

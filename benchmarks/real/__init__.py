@@ -1,0 +1,1 @@
+"""The static checker and other analysers on sources of Debian packages."""
