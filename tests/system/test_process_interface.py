@@ -32,6 +32,14 @@ def test_an_allocator_of_the_program_is_told(
     assert [gap.reason for gap in recorded.of(NotSeenRecord)] == [NotSeen.ALLOCATOR]
 
 
+def test_a_stub_of_the_program_is_no_allocator(
+    build: Callable[..., Path], tmp_path: Path
+) -> None:
+    program = build("process_fixed_place.c", "-O1", "-fno-pic", "-no-pie")
+    recorded = run_both_ways([program], tmp_path)
+    assert recorded.of(NotSeenRecord) == []
+
+
 def test_threads_that_block_all_signals_are_stopped(
     build: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@
 #include "entry/start.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -16,6 +17,7 @@
 #include "entry/signals.h"
 #include "entry/threads.h"
 #include "format/records.h"
+#include "heap/inspect.h"
 #include "process/process.h"
 
 int __cxa_at_quick_exit(void (*function)(void*), void* dso);
@@ -38,11 +40,33 @@ static void at_quick_exit_last(void* unused) {
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
+typedef void* allocate_function(size_t size);
+
+// The address of an undefined symbol is a stub of a program that is linked to a fixed
+// place, which leads to whoever serves malloc; a call tells who that is.
+static bool is_stub_of_ours(allocate_function* serving) {
+    Dl_info module;
+    const ElfW(Sym)* symbol = NULL;
+    if (dladdr1((const void*)serving, &module, (void**)&symbol, RTLD_DL_SYMENT) == 0 ||
+        symbol == NULL || symbol->st_shndx != SHN_UNDEF) {
+        return false;
+    }
+    void* block = serving(1);
+    bool is_ours = ll_is_heap_address((uintptr_t)block);
+    if (is_ours) {
+        free(block);
+    }
+    return is_ours;
+}
+
 // A program may carry or preload its own malloc; then ours serves only what is called
 // by other names.
 static void note_other_allocator(void) {
-    const char* serving = dlsym(RTLD_DEFAULT, "malloc");
-    if (serving < __ehdr_start || serving >= _end) {
+    allocate_function* serving = (allocate_function*)dlsym(RTLD_DEFAULT, "malloc");
+    uintptr_t address = (uintptr_t)serving;
+    bool is_in_library =
+        address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end;
+    if (!is_in_library && !is_stub_of_ours(serving)) {
         ll_process_note_not_seen(LL_NOT_SEEN_allocator, 0,
                                  "another allocator than Leakline's serves malloc");
     }
