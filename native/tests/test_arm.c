@@ -25,9 +25,9 @@ static void test_ticks_are_never_ahead_and_close(void) {
 }
 
 static void test_a_touch_word_keeps_its_parts(void) {
-    uint64_t word = ll_touch_word(LL_TOUCH_TICK_MAX, LL_TOUCH_PLACE_MAX - 1, 77);
+    uint64_t word = ll_touch_word(LL_TOUCH_TICK_MAX, LL_TOUCH_USE_MAX - 1, 77);
     CHECK(ll_touch_last(word) == LL_TOUCH_TICK_MAX);
-    CHECK(ll_touch_place(word) == LL_TOUCH_PLACE_MAX - 1);
+    CHECK(ll_touch_use(word) == LL_TOUCH_USE_MAX - 1);
     CHECK(ll_touch_first(word) == 77);
 }
 

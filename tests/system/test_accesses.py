@@ -64,7 +64,11 @@ def test_the_last_access_is_named(recording: Path) -> None:
         if finding["blocks"] > 1 and "accesses" in finding["engines"]
     ]
     functions = [frame["function"] for frame in finding["last_access"]["frames"]]
-    assert set(functions) & {"last_look_at_idle_list", "walk", "push"}
+    assert functions[0] in {"last_look_at_idle_list", "walk", "push"}
+    assert "main" in functions[1:]
+    before = [stack["frames"][0]["function"] for stack in finding["used_before"]]
+    assert before
+    assert set(before) & {"last_look_at_idle_list", "walk", "push"}
     assert 0.4 < finding["staleness"]["upper_s"] < 3
     assert finding["drag_byte_s"] > 0.4 * finding["bytes"]
 
@@ -104,6 +108,17 @@ def test_frees_of_siblings_and_the_resolution_are_told(
     freed = [stack["frames"][0]["function"] for stack in finding["sibling_frees"]]
     assert freed == ["drop_item"]
     assert any("windows of" in text for text in report["run"]["not_seen"])
+
+
+def test_what_the_kernel_touches_is_in_use(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    program = build("accesses_kernel.c", "-O1")
+    report = watch([program], "--lens", "accesses", "--stale", "idle>400ms").report
+    assert cases(report) == {"read_once_stale"}
+    (finding,) = report["findings"]
+    used = [frame["function"] for frame in finding["last_access"]["frames"]]
+    assert used[:2] == ["read_once_stale", "main"]
 
 
 def environment_for(recording: Path, options: str) -> dict[str, str]:

@@ -14,7 +14,10 @@ _Static_assert(offsetof(struct ll_arm_module, tick) == 16, "used below");
 _Static_assert(offsetof(struct ll_arm_module, turn) == 24, "used below");
 _Static_assert(offsetof(struct ll_arm_module, twin_distance) == 32, "used below");
 _Static_assert(offsetof(struct ll_arm_record, left) == 0, "used below");
-_Static_assert(offsetof(struct ll_arm_record, place) == 4, "used below");
+_Static_assert(offsetof(struct ll_arm_record, use) == 8, "used below");
+_Static_assert(offsetof(struct ll_arm_record, caller) == 12, "used below");
+_Static_assert(offsetof(struct ll_arm_record, caller_at) == 16, "used below");
+_Static_assert(offsetof(struct ll_arm_record, caller_by_rbp) == 18, "used below");
 _Static_assert(offsetof(struct ll_range, start) == 0, "used below");
 _Static_assert(offsetof(struct ll_range, used_bytes) == 8, "used below");
 _Static_assert(offsetof(struct ll_range, spans) == 16, "used below");
@@ -40,7 +43,19 @@ __attribute__((naked)) void ll_arm_note(void) {
         "add (%rcx), %rsi\n\t"
         "decl (%rsi)\n\t"
         "jle 3f\n\t"
-        // rdi = the span, rdx = the index of the block, then rdi = its word.
+        // Another caller makes it another use: [rax + 8 * rdi] is the return address.
+        "movswq 16(%rsi), %rdi\n\t"
+        "lea 192(%rsp), %rax\n\t"
+        "cmpb $0, 18(%rsi)\n\t"
+        "jne 5f\n\t"
+        "4: mov (%rax,%rdi,8), %eax\n\t"
+        "mov 8(%rsi), %rsi\n\t"
+        "mov %rsi, %rdi\n\t"
+        "shr $32, %rdi\n\t"
+        "cmp %eax, %edi\n\t"
+        "jne 3f\n\t"
+        // esi = the use, rdi = the span, rdx = the index of the block, then rdi = its
+        // word.
         "1: mov 8(%rcx), %rax\n\t"
         "mov %rdx, %rdi\n\t"
         "sub (%rax), %rdi\n\t"
@@ -62,7 +77,7 @@ __attribute__((naked)) void ll_arm_note(void) {
         "add 32(%rcx), %rdi\n\t"
         "mov 16(%rcx), %rax\n\t"
         "mov (%rax), %rax\n\t"
-        "mov 4(%rsi), %esi\n\t"
+        "mov %esi, %esi\n\t"
         "mov (%rdi), %rdx\n\t"
         "shl $20, %rax\n\t"
         "or %rax, %rsi\n\t"
@@ -84,6 +99,12 @@ __attribute__((naked)) void ll_arm_note(void) {
         "pop %rdx\n\t"
         "pop %rcx\n\t"
         "ret $8\n"
+        // By rbp, if that is near the stack pointer as it should.
+        "5: neg %rax\n\t"
+        "add %rbp, %rax\n\t"
+        "cmp $0x10000, %rax\n\t"
+        "mov %rbp, %rax\n\t"
+        "jb 4b\n"
         // The slow path, in C that leaves vector registers alone.
         "3: push %rcx\n\t"
         "push %rdx\n\t"
@@ -93,11 +114,13 @@ __attribute__((naked)) void ll_arm_note(void) {
         "push %r10\n\t"
         "push %r11\n\t"
         "push %rbp\n\t"
-        "mov %rsp, %rbp\n\t"
         "mov 112(%rsp), %esi\n\t"
         "mov %rcx, %rdi\n\t"
+        "lea 256(%rsp), %rdx\n\t"
+        "mov %rbp, %rcx\n\t"
+        "mov %rsp, %rbp\n\t"
         "and $-16, %rsp\n\t"
-        "call *24(%rcx)\n\t"
+        "call *24(%rdi)\n\t"
         "mov %rbp, %rsp\n\t"
         "pop %rbp\n\t"
         "pop %r11\n\t"
@@ -107,5 +130,9 @@ __attribute__((naked)) void ll_arm_note(void) {
         "pop %rsi\n\t"
         "pop %rdx\n\t"
         "pop %rcx\n\t"
+        "mov 48(%rsp), %esi\n\t"
+        "shl $5, %rsi\n\t"
+        "add (%rcx), %rsi\n\t"
+        "mov 8(%rsi), %esi\n\t"
         "jmp 1b");
 }

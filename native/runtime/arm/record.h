@@ -17,18 +17,22 @@ enum ll_arm_state {
     LL_ARM_UNKNOWN, // never armed: it does not fit the loaded code
 };
 
-// Stubs know the first two fields by offset.
+// Stubs know the first fields by offset.
 struct ll_arm_record {
     int32_t left; // touches left of the burst; below 1 the next one takes the slow path
     uint32_t place; // number of the place, from 1; 0 before the first touch
-    uint8_t state;  // ll_arm_state
-    uint8_t level;  // bursts so far, up to the scheduler's limit
-    uint16_t burst; // touches of the current burst; 0 is the option's value
-    uint32_t site;  // number in the module
+    // Which use a touch is, and by whom: read and written together.
+    uint32_t use;      // number of the use; 0 while none is known
+    uint32_t caller;   // low half of the return address of the function that is running
+    int16_t caller_at; // words from the stack pointer, or rbp, to that address
+    uint8_t caller_by_rbp; // 1: from rbp
+    uint8_t changes;       // of `use` since the site was armed
+    uint8_t state;         // ll_arm_state
+    uint8_t level;         // bursts so far, up to the scheduler's limit
+    uint16_t burst;        // touches of the current burst; 0 is the option's value
     // Time stamp counter at the first touch of a burst; then the length of the burst;
     // then when it is due again.
     uint64_t time;
-    struct ll_arm_record* next; // in the queue
 };
 _Static_assert(sizeof(struct ll_arm_record) == 32, "stubs multiply by it");
 
@@ -36,8 +40,10 @@ _Static_assert(sizeof(struct ll_arm_record) == 32, "stubs multiply by it");
 struct ll_arm_module {
     struct ll_arm_record* records;
     const struct ll_range* range;
-    const uint64_t* tick;                                      // of the touch clock
-    void (*turn)(struct ll_arm_module* module, uint32_t site); // the slow path
+    const uint64_t* tick; // of the touch clock
+    // The slow path; the registers are those of the instruction.
+    void (*turn)(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
+                 uintptr_t rbp);
     uintptr_t twin_distance; // from a block's word to its touch word
     struct ll_arm_plan plan; // header NULL: the module is gone
     uintptr_t bias;
@@ -51,22 +57,39 @@ struct ll_arm_place {
     struct ll_arm_module* module;
     struct ll_arm_record* record;
     uintptr_t address; // of the instruction
+    uint32_t next;     // place of the next site in the queue; 0 at its end
 };
 
 enum { LL_ARM_PLACES_MAX = 1 << 20 };
 
+// Where the function that runs keeps its return address, in words above a register.
+struct ll_arm_caller {
+    int16_t at;
+    bool by_rbp;
+};
+
 struct ll_arm {
     struct ll_arm_place* places;
-    uint32_t burst;              // touches of a burst, unless a record says otherwise
-    uint32_t place_count;        // numbers given out, beyond the maximum too
-    struct ll_arm_record* queue; // sites that ended a burst, the last first
-    void (*run)(void);           // of the scheduler's thread
-    bool window_is_open;         // bursts do not end
-    bool is_orphaned;            // a forked child has no such thread yet
+    uint32_t burst;       // touches of a burst, unless a record says otherwise
+    uint32_t place_count; // numbers given out, beyond the maximum too
+    uint32_t queue;       // place of the site that ended a burst last; 0: none
+    void (*run)(void);    // of the scheduler's thread
+    // The call stack at an instruction, as a node; tells where its return address is.
+    // 0 when that is not known. NULL while nobody wants to know.
+    uint32_t (*stack_at)(uintptr_t pc, uintptr_t sp, uintptr_t rbp,
+                         struct ll_arm_caller* caller);
+    bool window_is_open;  // bursts do not end
+    bool is_always_armed; // bursts never end
+    bool is_orphaned;     // a forked child has no such thread yet
 };
 extern struct ll_arm ll_arm;
 
+static inline uint32_t ll_arm_number_of(const struct ll_arm_module* module,
+                                        const struct ll_arm_record* record) {
+    return (uint32_t)(record - module->records);
+}
+
 static inline const struct ll_arm_site*
 ll_arm_site_of(const struct ll_arm_module* module, const struct ll_arm_record* record) {
-    return &module->plan.sites[record->site];
+    return &module->plan.sites[ll_arm_number_of(module, record)];
 }

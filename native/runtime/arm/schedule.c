@@ -7,6 +7,7 @@
 #include "arm/due.h"
 #include "arm/stress.h"
 #include "arm/text.h"
+#include "arm/uses.h"
 #include "arm/window.h"
 #include "base/options.h"
 #include "os/memory.h"
@@ -27,6 +28,7 @@ enum {
 };
 
 struct ll_lock ll_arm_lock;
+static uint32_t awaiting; // threads that wait for it
 
 static struct {
     struct ll_due due;
@@ -71,6 +73,7 @@ static void read_settings(void) {
     settings.thinnest = PPM / within(1, ll_options.sampling_ppm, PPM);
     settings.budget_ppm = within(1, ll_options.budget_ppm, PPM);
     ll_arm.burst = settings.burst;
+    ll_arm.is_always_armed = settings.thinnest == 1;
 }
 
 bool ll_schedule_start(void) {
@@ -83,7 +86,8 @@ bool ll_schedule_start(void) {
     schedule.random = schedule.started_stamp | 1;
     ll_arm.run = ll_schedule_run;
     ll_arm.places = ll_memory_map(LL_ARM_PLACES_MAX * sizeof *ll_arm.places);
-    return ll_arm.places != NULL && ll_due_start(&schedule.due, LL_ARM_PLACES_MAX);
+    return ll_arm.places != NULL && ll_uses_start() &&
+           ll_due_start(&schedule.due, LL_ARM_PLACES_MAX);
 }
 
 static uint64_t next_random(void) {
@@ -136,13 +140,13 @@ static void plan_next(struct ll_arm_record* record, uint64_t now) {
 }
 
 static void take_over_ended(uint64_t now) {
-    struct ll_arm_record* record =
-        __atomic_exchange_n(&ll_arm.queue, NULL, __ATOMIC_ACQUIRE);
-    while (record != NULL) {
-        struct ll_arm_record* next = record->next;
+    uint32_t place = __atomic_exchange_n(&ll_arm.queue, 0, __ATOMIC_ACQUIRE);
+    while (place != 0) {
+        uint32_t next = ll_arm.places[place].next;
+        struct ll_arm_record* record = ll_arm.places[place].record;
         plan_next(record, now);
         ll_due_add(&schedule.due, record);
-        record = next;
+        place = next;
     }
 }
 
@@ -196,7 +200,8 @@ static void earn(uint64_t cpu_ns) {
 
 // The next one comes when the budget has paid for this one.
 static void look_through_window(uint64_t cpu_ns) {
-    uint64_t cost_ns = ll_window_pass();
+    uint64_t cost_ns =
+        ll_arm.is_always_armed ? ll_window_always(WINDOW_EVERY_NS) : ll_window_pass();
     uint64_t pause_ns = cost_ns * WINDOWS_SHARE * PPM / settings.budget_ppm;
     schedule.spent_ns += cost_ns;
     schedule.window_due_ns =
@@ -254,16 +259,31 @@ void ll_schedule_run(void) {
     }
 }
 
-void ll_schedule_fork_prepare(void) {
+void ll_schedule_hold(void) {
+    __atomic_add_fetch(&awaiting, 1, __ATOMIC_RELAXED);
     ll_lock_take(&ll_arm_lock);
+    __atomic_sub_fetch(&awaiting, 1, __ATOMIC_RELAXED);
+}
+
+void ll_schedule_let_go(void) {
+    ll_lock_drop(&ll_arm_lock);
+}
+
+bool ll_schedule_is_awaited(void) {
+    return __atomic_load_n(&awaiting, __ATOMIC_RELAXED) != 0;
+}
+
+void ll_schedule_fork_prepare(void) {
+    ll_schedule_hold();
 }
 
 void ll_schedule_fork_parent(void) {
-    ll_lock_drop(&ll_arm_lock);
+    ll_schedule_let_go();
 }
 
 void ll_schedule_fork_child(void) {
     ll_lock_renew(&ll_arm_lock);
+    awaiting = 0;
     ll_own_thread_forget();
     finish_for_others();
     schedule.passed_cpu_ns = 0;

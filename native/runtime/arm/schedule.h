@@ -6,8 +6,15 @@
 
 #include "os/lock.h"
 
-// Held while the scheduler changes code, by those who load, unload or fork.
+// Held while the scheduler changes code.
 extern struct ll_lock ll_arm_lock;
+
+// Takes the lock for those who load, unload or fork; an open window is closed for them.
+void ll_schedule_hold(void);
+void ll_schedule_let_go(void);
+
+// True while somebody waits for the lock.
+bool ll_schedule_is_awaited(void);
 
 // Gets the tables for places. False without memory.
 bool ll_schedule_start(void);

@@ -47,7 +47,7 @@ static void toggle_some(struct ll_arm_module* module, void* unused) {
 
 void ll_stress_round(void) {
     ll_lock_take(&ll_arm_lock);
-    __atomic_store_n(&ll_arm.queue, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&ll_arm.queue, 0, __ATOMIC_RELEASE);
     ll_arm_visit_modules(toggle_some, NULL);
     ll_lock_drop(&ll_arm_lock);
 }

@@ -1,9 +1,25 @@
 #include "arm/turn.h"
 
 #include "arm/text.h"
+#include "arm/uses.h"
+#include "arm/vectors.h"
 #include "os/own_thread.h"
 
+enum {
+    // Words from the stack pointer of the instruction to the number of its site, which
+    // the stub pushes: compared with itself instead of a return address.
+    NUMBER_AT = -18,
+    // Callers told apart each time a site is armed; the rest is one use without a
+    // stack, so that code with many callers stays fast.
+    CHANGES_MAX = 32,
+};
+
 struct ll_arm ll_arm;
+
+// A stack is being taken; what that touches is none of the program's.
+static LL_THREAD_LOCAL bool is_walking;
+// The program's vector registers meanwhile. Not on its stack, which may be small.
+static LL_THREAD_LOCAL _Alignas(64) uint8_t vectors[LL_VECTORS_BYTES];
 
 static uint64_t time_stamp(void) {
     return __builtin_ia32_rdtsc();
@@ -28,25 +44,79 @@ static bool change_state(struct ll_arm_record* record, uint8_t from, uint8_t to)
                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static void begin_burst(struct ll_arm_module* module, uint32_t site) {
+// The walk is compiled like any code, and may call libc's string functions.
+static uint32_t stack_at(uintptr_t pc, uintptr_t sp, uintptr_t rbp,
+                         struct ll_arm_caller* caller) {
+    is_walking = true;
+    ll_vectors_save(vectors);
+    uint32_t node = ll_arm.stack_at(pc, sp, rbp, caller);
+    ll_vectors_restore(vectors);
+    is_walking = false;
+    return node;
+}
+
+static void set_use(struct ll_arm_record* record, uint32_t use, uint32_t caller) {
+    __atomic_store_n((uint64_t*)&record->use, (uint64_t)caller << 32 | use,
+                     __ATOMIC_RELAXED);
+}
+
+static void use_without_stack(struct ll_arm_record* record, uint32_t site) {
+    uint32_t use = record->place == 0 ? 0 : ll_use_number(record->place, 0);
+    record->caller_by_rbp = 0;
+    record->caller_at = NUMBER_AT;
+    set_use(record, use, site);
+    ll_use_note(use);
+}
+
+// The site is used by whoever called the function that it is in.
+static void take_use(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
+                     uintptr_t rbp) {
+    struct ll_arm_record* record = &module->records[site];
+    struct ll_arm_caller caller;
+    if (record->place == 0 || ll_arm.stack_at == NULL || is_walking ||
+        record->changes >= CHANGES_MAX) {
+        use_without_stack(record, site);
+        return;
+    }
+    record->changes++;
+    // As if the instruction were a call that has just returned: its frame is the same.
+    uintptr_t pc = ll_arm.places[record->place].address + 1;
+    uint32_t node = stack_at(pc, sp, rbp, &caller);
+    uint32_t use = node == 0 ? 0 : ll_use_number(record->place, node);
+    if (use == 0) {
+        use_without_stack(record, site);
+        return;
+    }
+    record->caller_by_rbp = caller.by_rbp;
+    record->caller_at = caller.at;
+    const uint32_t* address =
+        (const uint32_t*)((caller.by_rbp ? rbp : sp) + (uintptr_t)caller.at * 8);
+    set_use(record, use, *address);
+    ll_use_note(use);
+}
+
+static void begin_burst(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
+                        uintptr_t rbp) {
     struct ll_arm_record* record = &module->records[site];
     if (!change_state(record, LL_ARM_FRESH, LL_ARM_BURST)) {
         return;
     }
-    record->site = site;
     if (record->place == 0) {
         record->place = new_place(module, record);
     }
+    record->changes = 0;
+    take_use(module, site, sp, rbp);
     record->time = time_stamp();
     uint32_t burst = record->burst != 0 ? record->burst : ll_arm.burst;
     __atomic_store_n(&record->left, (int32_t)burst - 1, __ATOMIC_RELAXED);
 }
 
-static void put_into_queue(struct ll_arm_record* record) {
-    struct ll_arm_record* head = __atomic_load_n(&ll_arm.queue, __ATOMIC_RELAXED);
+static void put_into_queue(const struct ll_arm_record* record) {
+    struct ll_arm_place* place = &ll_arm.places[record->place];
+    uint32_t head = __atomic_load_n(&ll_arm.queue, __ATOMIC_RELAXED);
     do {
-        record->next = head;
-    } while (!__atomic_compare_exchange_n(&ll_arm.queue, &head, record, false,
+        place->next = head;
+    } while (!__atomic_compare_exchange_n(&ll_arm.queue, &head, record->place, false,
                                           __ATOMIC_RELEASE, __ATOMIC_RELAXED));
     if (LL_UNLIKELY(ll_arm.is_orphaned) &&
         __atomic_exchange_n(&ll_arm.is_orphaned, false, __ATOMIC_ACQ_REL)) {
@@ -55,7 +125,8 @@ static void put_into_queue(struct ll_arm_record* record) {
 }
 
 static void end_burst(struct ll_arm_module* module, struct ll_arm_record* record) {
-    if (__atomic_load_n(&ll_arm.window_is_open, __ATOMIC_ACQUIRE)) {
+    if (__atomic_load_n(&ll_arm.window_is_open, __ATOMIC_ACQUIRE) ||
+        ll_arm.is_always_armed) {
         __atomic_store_n(&record->left, INT32_MAX, __ATOMIC_RELAXED);
         return;
     }
@@ -65,20 +136,34 @@ static void end_burst(struct ll_arm_module* module, struct ll_arm_record* record
     ll_text_disarm(module, ll_arm_site_of(module, record));
     record->time = time_stamp() - record->time;
     __atomic_store_n(&record->state, LL_ARM_IDLE, __ATOMIC_RELEASE);
-    put_into_queue(record);
+    // One without a number is armed no more.
+    if (record->place != 0) {
+        put_into_queue(record);
+    }
 }
 
-void ll_arm_turn(struct ll_arm_module* module, uint32_t site) {
+void ll_arm_turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
+                 uintptr_t rbp) {
     struct ll_arm_record* record = &module->records[site];
+    int32_t left = __atomic_load_n(&record->left, __ATOMIC_RELAXED);
     switch (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE)) {
     case LL_ARM_FRESH:
-        begin_burst(module, site);
+        begin_burst(module, site, sp, rbp);
         break;
     case LL_ARM_BURST:
         // A thread may come here late, when another has begun the next burst.
-        if (__atomic_load_n(&record->left, __ATOMIC_RELAXED) <= 0) {
+        if (left <= 0) {
             end_burst(module, record);
+        } else {
+            take_use(module, site, sp, rbp);
         }
+        break;
+    case LL_ARM_WINDOW:
+        if (left <= 0) {
+            record->changes = 0;
+            __atomic_store_n(&record->left, INT32_MAX, __ATOMIC_RELAXED);
+        }
+        take_use(module, site, sp, rbp);
         break;
     default:
         break;

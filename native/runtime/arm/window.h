@@ -14,6 +14,10 @@ struct ll_window_counts {
 // CPU time that it cost.
 uint64_t ll_window_pass(void);
 
+// All code is armed at all times: each stretch of `length_ns` counts as a window, at no
+// cost of its own.
+uint64_t ll_window_always(uint64_t length_ns);
+
 // Windows that were opened after a tick of the touch clock. For a stopped world.
 uint32_t ll_windows_since(uint64_t tick);
 

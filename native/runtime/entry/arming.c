@@ -71,13 +71,13 @@ void ll_arming_modules_change(void) {
     // it has, code may vanish.
     static bool is_changing;
     if (!is_changing) {
-        ll_lock_take(&ll_arm_lock);
+        ll_schedule_hold();
         is_changing = true;
     }
     if (_r_debug.r_state == RT_CONSISTENT) {
         arm_what_is_loaded();
         is_changing = false;
-        ll_lock_drop(&ll_arm_lock);
+        ll_schedule_let_go();
     }
 }
 
@@ -99,7 +99,7 @@ void ll_arming_start(void) {
                                  "there is no memory for what is known of accesses");
         return;
     }
-    ll_touches_on = true;
+    ll_touches_start();
     arm_what_is_loaded();
     if (totals.unseen > 0) {
         note_unseen_sites();

@@ -6,11 +6,38 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <threads.h>
 #include <time.h>
+
+// Functions that let the kernel read or write memory of the program.
+#define LL_REAL_TRANSFERS                                                              \
+    REAL(ssize_t, read, (int, void*, size_t))                                          \
+    REAL(ssize_t, write, (int, const void*, size_t))                                   \
+    REAL(ssize_t, pread, (int, void*, size_t, off_t))                                  \
+    REAL(ssize_t, pwrite, (int, const void*, size_t, off_t))                           \
+    REAL(ssize_t, readv, (int, const struct iovec*, int))                              \
+    REAL(ssize_t, writev, (int, const struct iovec*, int))                             \
+    REAL(ssize_t, recv, (int, void*, size_t, int))                                     \
+    REAL(ssize_t, send, (int, const void*, size_t, int))                               \
+    REAL(ssize_t, recvfrom, (int, void*, size_t, int, struct sockaddr*, socklen_t*))   \
+    REAL(ssize_t, sendto,                                                              \
+         (int, const void*, size_t, int, const struct sockaddr*, socklen_t))           \
+    REAL(ssize_t, recvmsg, (int, struct msghdr*, int))                                 \
+    REAL(ssize_t, sendmsg, (int, const struct msghdr*, int))                           \
+    REAL(size_t, fread, (void*, size_t, size_t, FILE*))                                \
+    REAL(size_t, fwrite, (const void*, size_t, size_t, FILE*))                         \
+    REAL(ssize_t, __read_chk, (int, void*, size_t, size_t))                            \
+    REAL(ssize_t, __pread_chk, (int, void*, size_t, off_t, size_t))                    \
+    REAL(ssize_t, __recv_chk, (int, void*, size_t, size_t, int))                       \
+    REAL(ssize_t, __recvfrom_chk,                                                      \
+         (int, void*, size_t, size_t, int, struct sockaddr*, socklen_t*))              \
+    REAL(size_t, __fread_chk, (void*, size_t, size_t, size_t, FILE*))
 
 // REAL(result, name, parameters)
 #define LL_REAL_FUNCTIONS                                                              \
@@ -52,7 +79,8 @@
     REAL(int, setresgid, (gid_t, gid_t, gid_t))                                        \
     REAL(int, setegid, (gid_t))                                                        \
     REAL(int, chroot, (const char*))                                                   \
-    REAL(int, dlclose, (void*))
+    REAL(int, dlclose, (void*))                                                        \
+    LL_REAL_TRANSFERS
 
 struct ll_real {
 #define REAL(result, name, parameters) result(*name) parameters;

@@ -2,8 +2,10 @@
 
 #include "arm/record.h"
 #include "arm/schedule.h"
+#include "arm/uses.h"
 #include "arm/window.h"
 #include "base/attributes.h"
+#include "base/options.h"
 #include "format/records.h"
 #include "lens/pages.h"
 #include "lens/siblings.h"
@@ -21,9 +23,9 @@ enum { CLOCK_SLACK_MS = 20 };
 struct key {
     uint32_t kind; // 0: the place in the table is free
     uint32_t stack;
-    uintptr_t address; // of the last access
-    uint32_t idle;     // bucket
-    uint32_t active;   // bucket
+    uint32_t use;    // the last one
+    uint32_t idle;   // bucket
+    uint32_t active; // bucket
     uint32_t windows;
 };
 
@@ -49,14 +51,14 @@ static uint32_t bucket_of(uint64_t ms) {
 
 static uint64_t hash(const struct key* key) {
     uint64_t h = ((uint64_t)key->stack << 32 | key->idle) * 0x9e3779b97f4a7c15U;
-    h ^= key->address * 0xc2b2ae3d27d4eb4fU;
+    h ^= key->use * 0xc2b2ae3d27d4eb4fU;
     h ^= (uint64_t)key->active << 40 ^ (uint64_t)key->windows << 8 ^ key->kind;
     h *= 0x9e3779b97f4a7c15U;
     return h ^ h >> 29;
 }
 
 static bool same(const struct key* a, const struct key* b) {
-    return a->kind == b->kind && a->stack == b->stack && a->address == b->address &&
+    return a->kind == b->kind && a->stack == b->stack && a->use == b->use &&
            a->idle == b->idle && a->active == b->active && a->windows == b->windows;
 }
 
@@ -121,10 +123,22 @@ void ll_touched_add(struct ll_touched* touched, struct ll_block block, uint32_t 
     struct ll_touch touch = ll_touch_of(block);
     uint64_t idle_ms = since_ms(touched->now_ns, touch.last_ns);
     uint64_t active_ms = since_ms(touch.last_ns, touch.first_ns);
+    if (LL_UNLIKELY(ll_options.raw_blocks)) {
+        struct ll_record_raw_touch raw = {
+            .address = ll_block_start(block),
+            .idle_ms = idle_ms,
+            .active_ms = active_ms,
+            .stack = stack,
+            .windows = touch.windows,
+            .accessed = touch.use != 0,
+            .kind = kind,
+        };
+        ll_record(LL_RECORD_raw_touch, &raw, sizeof raw, NULL, 0);
+    }
     struct key key = {
         .kind = kind,
         .stack = stack,
-        .address = touch.address,
+        .use = touch.use,
         .idle = bucket_of(idle_ms),
         .windows = windows_of(touch),
     };
@@ -149,11 +163,37 @@ void ll_touched_add(struct ll_touched* touched, struct ll_block block, uint32_t 
     group->drag_byte_ms += size * idle_ms;
 }
 
-static void write_group(const struct ll_touched_group* group, uint32_t look) {
-    uint32_t last = 0;
-    if (group->key.address != 0) {
-        last = ll_stack_child(0, group->key.address, LL_NODE_exact_pc);
+static uint32_t node_of(uint32_t number) {
+    const struct ll_use* use = ll_use_get(number);
+    if (use == NULL) {
+        return 0;
     }
+    return use->node != 0
+               ? use->node
+               : ll_stack_child(0, ll_arm.places[use->place].address, LL_NODE_exact_pc);
+}
+
+static void write_before(const struct ll_use* use, uint32_t last) {
+    uint32_t nodes[LL_USES_BEFORE] = {0};
+    for (unsigned i = 0; i < LL_USES_BEFORE && use->before[i] != 0; i++) {
+        nodes[i] = node_of(use->before[i]);
+        ll_stack_records_write(nodes[i]);
+    }
+    if (nodes[0] == 0) {
+        return;
+    }
+    struct ll_record_used_before record = {
+        .last_access = last,
+        .first = nodes[0],
+        .second = nodes[1],
+        .third = nodes[2],
+        .fourth = nodes[3],
+    };
+    ll_record(LL_RECORD_used_before, &record, sizeof record, NULL, 0);
+}
+
+static void write_group(const struct ll_touched_group* group, uint32_t look) {
+    uint32_t last = node_of(group->key.use);
     ll_stack_records_write(group->key.stack);
     ll_stack_records_write(last);
     struct ll_record_touched record = {
@@ -169,6 +209,9 @@ static void write_group(const struct ll_touched_group* group, uint32_t look) {
         .drag_byte_ms = group->drag_byte_ms,
     };
     ll_record(LL_RECORD_touched, &record, sizeof record, NULL, 0);
+    if (last != 0) {
+        write_before(ll_use_get(group->key.use), last);
+    }
     ll_siblings_write(group->key.stack, look);
 }
 

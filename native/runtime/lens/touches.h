@@ -11,6 +11,15 @@
 // True while touches are noted. Fixed before the program's first instruction.
 extern bool ll_touches_on;
 
+// From now on touches are noted, together with their call stacks. Once.
+void ll_touches_start(void);
+
+// The kernel is about to touch memory for a call of the program, whose stack is `site`.
+void ll_touch_by_kernel(const void* start, uint32_t site);
+
+// True when the kernel's touch is news: nobody noted one to the same block just now.
+bool ll_touch_by_kernel_is_wanted(const void* start);
+
 // A block is born: no touch of those that lay there before counts.
 LL_INLINE void ll_touch_birth(const void* start) {
     struct ll_block block;
@@ -24,8 +33,8 @@ LL_INLINE void ll_touch_birth(const void* start) {
 struct ll_touch {
     uint64_t first_ns; // CPU time of the process; of the birth if never touched
     uint64_t last_ns;
-    uint32_t windows;  // of full arming through which it was idle since then
-    uintptr_t address; // of the instruction that touched it last; 0 if none is known
+    uint32_t windows; // of full arming through which it was idle since then
+    uint32_t use;     // the last one, 0 if none is known
 };
 
 struct ll_touch ll_touch_of(struct ll_block block);

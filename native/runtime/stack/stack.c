@@ -52,6 +52,25 @@ uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
     return node;
 }
 
+static bool find_slot(uintptr_t pc, struct ll_return_slot* slot) {
+    ll_rule rule = ll_rule_at(pc);
+    enum ll_rule_kind kind = ll_rule_kind(rule);
+    uint64_t words = ll_rule_cfa_bytes(rule) / 8;
+    *slot = (struct ll_return_slot){(int16_t)(words - 1), kind == LL_RULE_RBP};
+    return (kind == LL_RULE_RSP || kind == LL_RULE_RBP) && words > 0;
+}
+
+uint32_t ll_stack_capture_at(uintptr_t pc, uintptr_t sp, uintptr_t rbp,
+                             struct ll_return_slot* slot) {
+    if (!atomic_load(&started) || !find_slot(pc, slot)) {
+        return 0;
+    }
+    uint32_t node = ll_stack_capture_from(pc, sp, rbp);
+    struct ll_node innermost;
+    // With a caller, the walk has read the slot.
+    return ll_node_get(node, &innermost) && innermost.parent != 0 ? node : 0;
+}
+
 void ll_stack_thread_start(uintptr_t start, uintptr_t end) {
     ll_bounds_set_own(start, end);
 }

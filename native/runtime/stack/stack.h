@@ -39,6 +39,17 @@ LL_INLINE uint32_t ll_stack_capture(struct ll_caller caller) {
     return ll_stack_capture_from(caller.pc, caller.sp, caller.rbp);
 }
 
+// Where a frame keeps its return address, in words above a register.
+struct ll_return_slot {
+    int16_t words;
+    bool by_rbp; // else above the stack pointer
+};
+
+// The node of the stack at `pc`, one byte into an instruction that is about to run, and
+// the slot of its frame, which may be read. 0 when the caller is not known.
+uint32_t ll_stack_capture_at(uintptr_t pc, uintptr_t sp, uintptr_t rbp,
+                             struct ll_return_slot* slot);
+
 // Thread and process life. ll_stack_thread_start tells a new thread where its stack
 // lies; without it captures have to find out.
 void ll_stack_thread_start(uintptr_t start, uintptr_t end);

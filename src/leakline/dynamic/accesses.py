@@ -34,6 +34,11 @@ def add_touched(
             continue
         stack = stacks.number(record.stack)
         touches = _touches_of(record, stacks)
+        if (before := snapshot.used_before.get(record.last_access)) is not None:
+            nodes = (before.first, before.second, before.third, before.fourth)
+            touches.used_before[touches.main_access] = tuple(
+                stacks.number(node) for node in nodes if node
+            )
         touches.sibling_frees = tuple(siblings.get(record.stack, ()))
         is_stale = kind is Kind.REACHABLE and _is_stale(record, predicate)
         if is_stale and not snapshot.idle:

@@ -38,6 +38,7 @@ from leakline.recording._format import (
     TouchedRecord,
     TrackingRecord,
     Trigger,
+    UsedBeforeRecord,
 )
 from leakline.recording.chunks import ProcessKey
 from leakline.recording.reader import RecordingFile, Writer
@@ -59,6 +60,7 @@ class Snapshot:
     touched: list[TouchedRecord] = field(default_factory=list)
     sampling: SamplingRecord | None = None
     sibling_frees: list[SiblingFreeRecord] = field(default_factory=list)
+    used_before: dict[int, UsedBeforeRecord] = field(default_factory=dict)
     totals: HeapTotalsRecord | None = None
     complete: bool = False
 
@@ -170,6 +172,7 @@ def _finish_process(log: ProcessLog, finished: Callable[[ProcessLog], None]) -> 
         snapshot.idle.clear()
         snapshot.touched.clear()
         snapshot.sibling_frees.clear()
+        snapshot.used_before.clear()
 
 
 def _take(log: ProcessLog, writer: Writer, record: Record) -> None:
@@ -248,6 +251,8 @@ def _take_accesses(snapshot: Snapshot, record: Record) -> None:
             snapshot.touched.append(record)
         case SiblingFreeRecord():
             snapshot.sibling_frees.append(record)
+        case UsedBeforeRecord():
+            snapshot.used_before[record.last_access] = record
         case SamplingRecord():
             snapshot.sampling = record
         case _:

@@ -21,6 +21,7 @@ class Touches:
         longest: Blocks by the largest bound of their bucket.
         drag_byte_ms: Sum of bytes times their bounds.
         windows: All were idle for that many windows of full arming.
+        used_before: Stacks that used memory shortly before a last access, by its stack.
         sibling_frees: Stacks that free other blocks of the same allocation.
     """
 
@@ -28,6 +29,7 @@ class Touches:
     longest: Counter[int] = field(default_factory=Counter)
     drag_byte_ms: int = 0
     windows: int | None = None
+    used_before: dict[int, tuple[int, ...]] = field(default_factory=dict)
     sibling_frees: tuple[int, ...] = ()
 
     def add(self, other: "Touches") -> None:
@@ -37,13 +39,15 @@ class Touches:
         self.drag_byte_ms += other.drag_byte_ms
         known = [one for one in (self.windows, other.windows) if one is not None]
         self.windows = min(known, default=None)
+        self.used_before |= other.used_before
         both = (*self.sibling_frees, *other.sibling_frees)
         self.sibling_frees = tuple(dict.fromkeys(both))[:_SIBLINGS_SHOWN]
 
     @property
     def stacks(self) -> set[int]:
         """Numbers of the stacks that a finding shows."""
-        return {self.main_access, *self.sibling_frees} - {0}
+        before = self.used_before.get(self.main_access, ())
+        return {self.main_access, *before, *self.sibling_frees} - {0}
 
     @property
     def main_access(self) -> int:
@@ -62,6 +66,9 @@ def with_touches(finding: Finding, touches: Touches, builder: StackBuilder) -> F
         engines=tuple(dict.fromkeys((*finding.engines, Engine.ACCESSES))),
         confidence=Confidence.EXACT if lower is not None else finding.confidence,
         last_access=builder.stack(main) if main else None,
+        used_before=tuple(
+            builder.stack(one) for one in touches.used_before.get(main, ())
+        ),
         sibling_frees=tuple(builder.stack(one) for one in touches.sibling_frees),
         staleness=Staleness(lower, upper),
         drag_byte_s=finding.drag_byte_s

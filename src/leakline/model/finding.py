@@ -127,6 +127,8 @@ class Finding:
         indirect_bytes: Their total requested size.
         leader: For indirectly lost blocks, the allocation of the lost block that
             leads to them.
+        used_before: Where the thread of the last access had used memory shortly before,
+            the most recent first.
         stale_curve: The distribution of the blocks' staleness, rising in both; its last
             point counts the blocks whose last use is known. Empty when not known.
         processes: Ids of the processes the blocks belong to.
@@ -149,6 +151,7 @@ class Finding:
     birth: Stack | None = None
     loss: Loss | None = None
     last_access: Stack | None = None
+    used_before: tuple[Stack, ...] = ()
     sibling_frees: tuple[Stack, ...] = ()
     staleness: Staleness | None = None
     drag_byte_s: float | None = None

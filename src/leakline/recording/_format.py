@@ -386,6 +386,29 @@ class TouchedRecord(NamedTuple):
     drag_byte_ms: int
 
 
+class RawTouchRecord(NamedTuple):
+    """Record `raw_touch`."""
+
+    address: int
+    idle_ms: int
+    active_ms: int
+    stack: int
+    windows: int
+    accessed: int
+    kind: int
+
+
+class UsedBeforeRecord(NamedTuple):
+    """Record `used_before`."""
+
+    last_access: int
+    first: int
+    second: int
+    third: int
+    fourth: int
+    reserved: int
+
+
 class SamplingRecord(NamedTuple):
     """Record `sampling`."""
 
@@ -469,6 +492,8 @@ Record = (
     | RawPageRecord
     | SkippedFreeRecord
     | TouchedRecord
+    | RawTouchRecord
+    | UsedBeforeRecord
     | SamplingRecord
     | RefinableRecord
     | RefinedRecord
@@ -597,6 +622,16 @@ LAYOUTS: dict[int, Layout] = {
         Struct("<IIIIQQQQQQ"),
         has_text=False,
     ),
+    30: Layout(
+        RawTouchRecord,
+        Struct("<QQQIIII"),
+        has_text=False,
+    ),
+    29: Layout(
+        UsedBeforeRecord,
+        Struct("<IIIIII"),
+        has_text=False,
+    ),
     23: Layout(
         SamplingRecord,
         Struct("<QQQQQII"),
@@ -722,7 +757,7 @@ OPTIONS: dict[str, RuntimeOption] = {
     "raw_blocks": RuntimeOption(
         bool,
         False,
-        "record every block and page that lens pages knows of",
+        "record every block that lenses pages and accesses know of",
     ),
     "skip_free": RuntimeOption(
         int,

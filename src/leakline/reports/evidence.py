@@ -15,8 +15,18 @@ def titled_stacks(finding: Finding) -> Iterator[tuple[str, Stack]]:
         yield "the last reference was created here:", finding.birth
     if finding.last_access:
         yield "last used here:", finding.last_access
+    if finding.used_before:
+        yield (
+            "shortly before that, memory was used here:",
+            innermost(finding.used_before),
+        )
     for freed in finding.sibling_frees:
         yield "blocks like these are freed here:", freed
+
+
+def innermost(stacks: tuple[Stack, ...]) -> Stack:
+    """The innermost frames of several stacks, one below the other."""
+    return Stack(tuple(stack.frames[0] for stack in stacks if stack.frames))
 
 
 def loss_title(finding: Finding, loss: Loss) -> str:

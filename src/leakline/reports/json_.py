@@ -90,6 +90,7 @@ class _Writer:
             "birth": self.optional_stack(finding.birth),
             "loss": self.loss(finding.loss),
             "last_access": self.optional_stack(finding.last_access),
+            "used_before": [self.stack(stack) for stack in finding.used_before] or None,
             "sibling_frees": [self.stack(stack) for stack in finding.sibling_frees]
             or None,
             "staleness": _staleness(finding.staleness),

@@ -95,6 +95,7 @@ class _Reader:
             birth=value.optional("birth", self._stack),
             loss=value.optional("loss", self._loss),
             last_access=value.optional("last_access", self._stack),
+            used_before=value.many("used_before", self._stack),
             sibling_frees=value.many("sibling_frees", self._stack),
             staleness=value.optional("staleness", _staleness),
             drag_byte_s=value.number("drag_byte_s"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from leakline.model.finding import HELD, Confidence, Finding, Kind, Loss, Staleness
 from leakline.model.report import LensState, Report
 from leakline.model.stack import Stack
-from leakline.reports.evidence import loss_title, path_title
+from leakline.reports.evidence import innermost, loss_title, path_title
 from leakline.reports.frames import StackPrinter
 from leakline.reports.headlines import is_confirmed_by_both
 from leakline.reports.places import first_own_frame, relative_path
@@ -169,6 +169,11 @@ def _titled_stacks(finding: Finding) -> Iterator[tuple[str, Stack]]:
         yield "the last reference was created here:", finding.birth
     if finding.last_access:
         yield "last used here:", finding.last_access
+    if finding.used_before:
+        yield (
+            "shortly before that, memory was used here:",
+            innermost(finding.used_before),
+        )
     for freed in finding.sibling_frees:
         yield "blocks like these are freed here:", freed
 

@@ -84,7 +84,7 @@ class Room:
     ) -> int | None:
         place = page + self._choose(page, fits)
         places = [place, *(place + distance for distance in distances)]
-        fresh = {one & -PAGE for one in places} - self.taken.keys()
+        fresh = {one & -PAGE for one in places if one & -PAGE not in self.taken}
         if len(fresh) > self.pages_left or _overlap(places, size):
             return None
         self.pages_left -= len(fresh)

@@ -77,6 +77,7 @@ class _Writer:
             "loss": self._loss(finding),
             "last_access": finding.last_access
             and self.tables.stack(finding.last_access),
+            "used_before": [self.tables.stack(s) for s in finding.used_before],
             "sibling_frees": [self.tables.stack(s) for s in finding.sibling_frees],
             "staleness": _staleness(finding.staleness),
             "drag_byte_s": finding.drag_byte_s,

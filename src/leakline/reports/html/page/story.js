@@ -11,6 +11,9 @@ function storyView(finding) {
     element("ol", { class: "steps" }, storyOf(finding).map(stepView)),
     pathView(finding),
     staleness(finding),
+    ...(finding.used_before || []).map((stack) =>
+      aside("Shortly before its last use, memory was used here", stack),
+    ),
     ...(finding.sibling_frees || []).map((stack) =>
       aside("Blocks like these are freed here", stack),
     ),
