@@ -16,6 +16,7 @@
 #include "entry/site.h"
 #include "format/records.h"
 #include "lens/contexts.h"
+#include "lens/loss_stacks.h"
 #include "lens/stamps.h"
 #include "lens/touches.h"
 #include "patch/patch.h"
@@ -122,6 +123,7 @@ static void patch_what_is_loaded(void) {
     dl_iterate_phdr(patch_one, NULL);
     ll_sites_end_census();
     ll_patch_end_census();
+    ll_loss_stacks_forget();
 }
 
 static void on_modules_changed(void) {
@@ -153,6 +155,11 @@ static void on_new_context(uint32_t context) {
 }
 
 static void start_loss(void) {
+    if (ll_options.loss_stacks && !ll_loss_stacks_start()) {
+        ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
+                                 "whole call stacks of losses are not told by this "
+                                 "processor");
+    }
     if (!ll_stamps_start()) {
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
                                  "there is no address space for loss stamps");

@@ -8,15 +8,18 @@
 #include "patch/sites.h"
 #include "stack/stack.h"
 
-// The node of the store that wrote a place, below the frame that called its function; 0
-// when the store is not one of a module that is still loaded.
+// The node of the store that wrote a place, below the frame that called its function or
+// that frame's whole stack; 0 when the store is not one of a module that is still
+// loaded.
 static uint32_t store_node(uint32_t place, uint64_t return_address) {
     uintptr_t store = ll_patch_store_at(place);
     if (store == 0) {
         return 0;
     }
     uint32_t caller = 0;
-    if (return_address != 0) {
+    if ((return_address & LL_ORIGIN_STACK) != 0) {
+        caller = (uint32_t)return_address;
+    } else if (return_address != 0) {
         caller = ll_stack_child(0, return_address, 0);
     }
     return ll_stack_child(caller, store, LL_NODE_exact_pc);

@@ -32,11 +32,13 @@ void ll_stamp_thread_exit(uintptr_t start, uintptr_t end, uint32_t node);
 
 struct ll_stamp {
     uint64_t clock;
-    uint32_t place;          // what a store's trampoline wrote, or a call stack's node
-    uint64_t return_address; // of the frame that stored; 0 if unknown or not a store
-    uint32_t cause;          // LL_STAMP_*
-    uintptr_t granule;       // the part of the block that it is a stamp of
-    uint32_t offset;         // of the slot in the freed block, LL_STAMP_FAR if too far
+    uint32_t place; // what a store's trampoline wrote, or a call stack's node
+    // Of the frame that stored, or its caller's stack (patch/origin.h); 0 if unknown or
+    // not a store.
+    uint64_t return_address;
+    uint32_t cause;    // LL_STAMP_*
+    uintptr_t granule; // the part of the block that it is a stamp of
+    uint32_t offset;   // of the slot in the freed block, LL_STAMP_FAR if too far
 };
 
 enum {

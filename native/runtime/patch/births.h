@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "patch/hook_table.h"
+#include "patch/origin.h"
 
 // From a granule to the birth of the reference that was lost last.
 #define LL_BIRTH_DELTA 0x20000001000
 
 struct ll_birth {
-    uint64_t caller; // return address of the frame that stored
+    uint64_t caller; // return address of the frame that stored, or LL_ORIGIN_STACK
     uint32_t place;  // as in a stamp
     uint32_t is_known;
 };
@@ -23,8 +23,8 @@ extern bool ll_births_on;
 // Makes the table. False when there is no memory for it. The shadow is the caller's.
 bool ll_births_start(void);
 
-// Puts the hooks that note births in place of those that only stamp losses.
-void ll_births_fill(struct ll_hook_table* table);
+// A reference was stored into a slot.
+void ll_births_note(const uint64_t* slot, struct ll_origin origin);
 
 // A reference in `slot` to `pointer` is about to go: keeps its birth.
 void ll_births_carry(uintptr_t slot, uintptr_t pointer);

@@ -18,6 +18,19 @@ struct ll_word_store {
     uint64_t place;
 };
 
+// Between a hook's return address and the stack pointer of its store lie the red zone
+// and what the trampoline pushed.
+enum {
+    LL_PUSHED_BY_STRING = 128 + 8,
+    LL_PUSHED_BY_WORDS = 128 + 16,
+    LL_PUSHED_BY_LANES = 128 + 32,
+};
+
+// Hooks push rbp as the fourth word below what they tell of a store.
+static inline uint64_t ll_saved_rbp(const void* store) {
+    return ((const uint64_t*)store)[-4];
+}
+
 // The last four are for the hooks themselves: assembly has no name for C functions
 // that it could rely on.
 struct ll_hook_table {

@@ -11,6 +11,7 @@
 #include "patch/hook_table.h"
 #include "patch/lanes.h"
 #include "patch/shadow.h"
+#include "patch/word_hooks.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -99,26 +100,29 @@ HOOK_FOR_WORDS(lose_8_words_locked, 64, TICK_AMONG_THREADS)
 // Locked instructions are slow; they are for processes with threads.
 static bool is_among_threads;
 
-__attribute__((target("general-regs-only"))) uint64_t ll_hooks_tick(void) {
+LL_IN_HOOK uint64_t ll_hooks_tick(void) {
     uint64_t* clock = (uint64_t*)LL_LOSS_CLOCK;
     return is_among_threads ? __atomic_add_fetch(clock, 1, __ATOMIC_RELAXED) : ++*clock;
 }
 
-__attribute__((target("general-regs-only"))) bool ll_hooks_is_stack(uintptr_t slot) {
+LL_IN_HOOK bool ll_hooks_is_stack(uintptr_t slot) {
     return (slot - (uintptr_t)__builtin_frame_address(0)) >> STACK_REACH_SHIFT == 0;
 }
 
 // Without vector registers, which the hooks do not save.
-__attribute__((target("general-regs-only"))) void
-ll_hooks_stamp_range(uintptr_t start, size_t size_bytes, uint64_t caller,
-                     uint32_t place) {
+LL_IN_HOOK void ll_hooks_stamp_range(uintptr_t start, size_t size_bytes,
+                                     const struct ll_storer* storer) {
     const uint64_t* word = (const uint64_t*)((start + 7) & ~(uintptr_t)7);
     const uint64_t* end = (const uint64_t*)((start + size_bytes) & ~(uintptr_t)7);
+    struct ll_origin origin = {0};
     for (; word < end; word++) {
         if (*word >> 40 == LL_HEAP_TAG) {
+            if (origin.place == 0) {
+                origin = ll_origin_of(storer);
+            }
             uintptr_t granule = *word & ~(uint64_t)15;
             *(struct ll_granule_stamp*)(granule + LL_SHADOW_DELTA) =
-                ll_stamp_pack(ll_hooks_tick(), caller, place);
+                ll_stamp_pack(ll_hooks_tick(), origin.caller, origin.place);
             if (ll_births_on) {
                 ll_births_carry((uintptr_t)word, granule);
             }
@@ -127,12 +131,15 @@ ll_hooks_stamp_range(uintptr_t start, size_t size_bytes, uint64_t caller,
 }
 
 // Strings that run downwards are left alone, and those on the current stack.
-__attribute__((target("general-regs-only"))) static void
-lose_string(const struct ll_string_store* store, unsigned unit_shift) {
+LL_IN_HOOK static void lose_string(const struct ll_string_store* store,
+                                   unsigned unit_shift) {
     enum { DIRECTION = 1 << 10 };
     if ((store->flags & DIRECTION) == 0 && !ll_hooks_is_stack(store->start)) {
-        ll_hooks_stamp_range(store->start, store->count << unit_shift, store->caller,
-                             (uint32_t)store->place);
+        struct ll_storer storer = {.caller = store->caller,
+                                   .place = &store->place,
+                                   .rbp = ll_saved_rbp(store),
+                                   .pushed_bytes = LL_PUSHED_BY_STRING};
+        ll_hooks_stamp_range(store->start, store->count << unit_shift, &storer);
     }
 }
 
@@ -205,8 +212,8 @@ static void fill(void) {
     ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ | PROT_WRITE);
     *table = is_among_threads ? hooks_among_threads() : hooks_alone();
     ll_lanes_fill(table);
-    if (ll_births_on) {
-        ll_births_fill(table);
+    if (ll_births_on || ll_origins_with_stacks()) {
+        ll_word_hooks_fill(table);
     }
     ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ);
 }

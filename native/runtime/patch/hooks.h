@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "patch/origin.h"
+
 // One stamp, in the shadow of a granule: clock (48 bits), return address of the frame
 // that stored or a mark (48), place (32). Hooks write it by three plain stores, each
 // over the unused upper bytes of the one before.
@@ -43,8 +45,8 @@ bool ll_hooks_start(void);
 void ll_hooks_lock_clock(void);
 
 // Stamps whatever the words of a range refer to.
-void ll_hooks_stamp_range(uintptr_t start, size_t size_bytes, uint64_t caller,
-                          uint32_t place);
+void ll_hooks_stamp_range(uintptr_t start, size_t size_bytes,
+                          const struct ll_storer* storer);
 
 // True for slots on the current stack.
 bool ll_hooks_is_stack(uintptr_t slot);

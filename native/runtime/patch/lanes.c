@@ -5,16 +5,13 @@
 #include "patch/hooks.h"
 #include "patch/shadow.h"
 
-// Without vector and mask registers, which the hooks do not save.
-#define IN_HOOK __attribute__((target("general-regs-only")))
-
 _Static_assert(offsetof(struct ll_hook_table, lose_lanes) == LL_ENTRY_LOSE_LANES,
                "assembly calls through it");
 
 enum { VECTOR_BYTES = 64, WORD_BYTES = 8, WHOLE_WORD = 0xff };
 
 // One bit per byte that is written.
-IN_HOOK static uint64_t bytes_of(uint64_t lanes, unsigned lane_shift) {
+LL_IN_HOOK static uint64_t bytes_of(uint64_t lanes, unsigned lane_shift) {
     if (lane_shift == 0) {
         return lanes;
     }
@@ -28,17 +25,20 @@ IN_HOOK static uint64_t bytes_of(uint64_t lanes, unsigned lane_shift) {
 }
 
 // Only what is written as a whole is looked at: the rest may not be readable.
-IN_HOOK static void lose_lanes(const struct ll_word_store* store, uint64_t lanes,
-                               unsigned lane_shift) {
+LL_IN_HOOK static void lose_lanes(const struct ll_word_store* store, uint64_t lanes,
+                                  unsigned lane_shift) {
     if (ll_hooks_is_stack(store->slot)) {
         return;
     }
+    struct ll_storer storer = {.caller = store->caller,
+                               .place = &store->place,
+                               .rbp = ll_saved_rbp(store),
+                               .pushed_bytes = LL_PUSHED_BY_LANES};
     uint64_t bytes = bytes_of(lanes, lane_shift);
     for (unsigned at = -store->slot % WORD_BYTES; at + WORD_BYTES <= VECTOR_BYTES;
          at += WORD_BYTES) {
         if ((bytes >> at & WHOLE_WORD) == WHOLE_WORD) {
-            ll_hooks_stamp_range(store->slot + at, WORD_BYTES, store->caller,
-                                 (uint32_t)store->place);
+            ll_hooks_stamp_range(store->slot + at, WORD_BYTES, &storer);
         }
     }
 }
@@ -53,8 +53,8 @@ IN_HOOK static void lose_lanes(const struct ll_word_store* store, uint64_t lanes
     __attribute__((naked)) static void name(void) {                                    \
         __asm__("pushq %rcx\n"                                                         \
                 "pushq %rax\n"                                                         \
-                "pushq %rsi\n pushq %rdi\n pushq %rbp\n"                               \
-                "pushq %r8\n pushq %r9\n pushq %r10\n pushq %r11\n"                    \
+                "pushq %rsi\n pushq %rdi\n pushq %r8\n pushq %rbp\n"                   \
+                "pushq %r9\n pushq %r10\n pushq %r11\n"                                \
                 "leaq 56(%rsp), %rdi\n"                                                \
                 "movq %rdx, %rsi\n"                                                    \
                 "movl $" TEXT(lane_shift) ", %edx\n"                                   \
@@ -62,8 +62,8 @@ IN_HOOK static void lose_lanes(const struct ll_word_store* store, uint64_t lanes
                 "andq $-16, %rsp\n"                                                    \
                 "call *" TEXT(LL_HOOK_TABLE) " + " TEXT(LL_ENTRY_LOSE_LANES) "\n"      \
                 "movq %rbp, %rsp\n"                                                    \
-                "popq %r11\n popq %r10\n popq %r9\n popq %r8\n"                        \
-                "popq %rbp\n popq %rdi\n popq %rsi\n"                                  \
+                "popq %r11\n popq %r10\n popq %r9\n popq %rbp\n"                       \
+                "popq %r8\n popq %rdi\n popq %rsi\n"                                   \
                 "leaq 16(%rsp), %rsp\n"                                                \
                 "ret\n");                                                              \
     }

@@ -190,17 +190,30 @@ static uint32_t walk(struct ll_walker* walker, const struct ll_caller* caller) {
     return finish_at_join(walker, caller);
 }
 
-uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* caller) {
-    uint32_t now = atomic_load_explicit(&epoch, memory_order_relaxed);
-    if (LL_UNLIKELY(walker->epoch != now)) {
-        ll_walker_clear(walker);
-        walker->epoch = now;
-    }
+LL_INLINE bool are_current(const struct ll_walker* walker) {
+    return walker->epoch == atomic_load_explicit(&epoch, memory_order_relaxed);
+}
+
+// The node of the frame if it is the innermost of the last walk, or a memo's; else 0.
+LL_INLINE uint32_t remembered(struct ll_walker* walker,
+                              const struct ll_caller* caller) {
     const struct ll_level* level = &walker->levels[walker->at];
     if (LL_LIKELY(ll_level_is_frame(level, caller->sp, caller->pc, caller->rbp)) &&
         LL_LIKELY(level->node != 0) && LL_LIKELY(ll_level_holds(walker, walker->at))) {
         return level->node;
     }
-    uint32_t node = ll_memo_node(walker, caller);
+    return ll_memo_node(walker, caller);
+}
+
+uint32_t ll_frames_recall(struct ll_walker* walker, const struct ll_caller* caller) {
+    return are_current(walker) ? remembered(walker, caller) : 0;
+}
+
+uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* caller) {
+    if (LL_UNLIKELY(!are_current(walker))) {
+        ll_walker_clear(walker);
+        walker->epoch = atomic_load_explicit(&epoch, memory_order_relaxed);
+    }
+    uint32_t node = remembered(walker, caller);
     return LL_LIKELY(node != 0) ? node : walk(walker, caller);
 }

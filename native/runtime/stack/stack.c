@@ -71,6 +71,23 @@ uint32_t ll_stack_capture_at(uintptr_t pc, uintptr_t sp, uintptr_t rbp,
     return ll_node_get(node, &innermost) && innermost.parent != 0 ? node : 0;
 }
 
+uint32_t ll_stack_recall(struct ll_caller caller) {
+    struct ll_walker* walker = ll_own_walker;
+    if (walker == NULL) {
+        return 0;
+    }
+    ll_own_walker = NULL;
+    atomic_signal_fence(memory_order_seq_cst);
+    uint32_t node = ll_frames_recall(walker, &caller);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (LL_UNLIKELY(ll_own_walker != NULL)) {
+        ll_walker_give_back(walker);
+    } else {
+        ll_own_walker = walker;
+    }
+    return node;
+}
+
 void ll_stack_thread_start(uintptr_t start, uintptr_t end) {
     ll_bounds_set_own(start, end);
 }

@@ -50,6 +50,10 @@ struct ll_return_slot {
 uint32_t ll_stack_capture_at(uintptr_t pc, uintptr_t sp, uintptr_t rbp,
                              struct ll_return_slot* slot);
 
+// The node if the thread's last walks tell it, else 0: calls nothing outside of this
+// component.
+uint32_t ll_stack_recall(struct ll_caller caller);
+
 // Thread and process life. ll_stack_thread_start tells a new thread where its stack
 // lies; without it captures have to find out.
 void ll_stack_thread_start(uintptr_t start, uintptr_t end);

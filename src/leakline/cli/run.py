@@ -57,12 +57,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="run the program a second time, unseen, to find the line at which "
         "variables lost their blocks (implies --lens loss)",
     )
-    parser.add_argument(
-        "--births",
-        action="store_true",
-        help="also tell where the lost references were created; several times the "
-        "cost of lens loss (implies --lens loss)",
-    )
     presentation.add_baseline_argument(parser)
     presentation.add_arguments(parser, error_exit_code=presentation.LEAKS_EXIT_CODE)
     parser.add_argument(
@@ -75,11 +69,9 @@ def run(arguments: Namespace) -> int:
     presentation.check(arguments)
     command = _command(arguments.command)
     path = find_program(command[0], os.environ.get("PATH"))
+    # The second run tells whole stacks only of what variables lost.
+    arguments.loss_stacks |= arguments.refine
     watching.check(arguments, path)
-    if arguments.refine and not planning.is_wanted(arguments):
-        arguments.lens += ",loss"
-    if arguments.births and "loss" not in arguments.lens.split(","):
-        arguments.lens += ",loss"
     refuse_unwatchable(path)
     place = RecordingPlace(arguments.recording, os.environ)
     try:

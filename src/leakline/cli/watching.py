@@ -38,6 +38,18 @@ def add_arguments(parser: ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
+        "--births",
+        action="store_true",
+        help="also tell where the lost references were created; several times the "
+        "cost of lens loss (implies --lens loss)",
+    )
+    parser.add_argument(
+        "--loss-stacks",
+        action="store_true",
+        help="keep the whole call stack of each loss instead of its two innermost "
+        "frames; several times the cost of lens loss (implies --lens loss)",
+    )
+    parser.add_argument(
         "--no-children",
         action="store_true",
         help="do not watch the programs that the program starts",
@@ -90,6 +102,10 @@ def _lenses_for(chosen: Mode, lenses: str) -> str:
     return ",".join([*others, *wanted]) or "reach"
 
 
+def _with_loss(lenses: str) -> str:
+    return lenses if "loss" in lenses.split(",") else f"{lenses},loss"
+
+
 def check(arguments: Namespace, program: str | None = None) -> None:
     """Refuses what the runtime could not do, before anything is started.
 
@@ -99,6 +115,8 @@ def check(arguments: Namespace, program: str | None = None) -> None:
         arguments.lens = "loss" if program and notes_losses(program) else "reach"
     if arguments.mode is not None:
         arguments.lens = _lenses_for(arguments.mode, arguments.lens)
+    if arguments.births or arguments.loss_stacks:
+        arguments.lens = _with_loss(arguments.lens)
     refuse_missing_lenses(arguments.lens)
     if arguments.depth is not None and not 1 <= arguments.depth <= _DEEPEST:
         raise UsageError(f"--depth {arguments.depth} is not between 1 and {_DEEPEST}")
@@ -112,6 +130,8 @@ def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
     options = {"recording": recording, "lens": ",".join(lenses)}
     if arguments.depth is not None:
         options["depth"] = str(arguments.depth)
+    if arguments.loss_stacks:
+        options["loss_stacks"] = "1"
     if arguments.raw_blocks:
         options["raw_blocks"] = "1"
     if arguments.no_children:

@@ -699,6 +699,11 @@ OPTIONS: dict[str, RuntimeOption] = {
         False,
         "note where lost references were created, with lens loss",
     ),
+    "loss_stacks": RuntimeOption(
+        bool,
+        False,
+        "keep the whole call stack of each loss, with lens loss",
+    ),
     "depth": RuntimeOption(
         int,
         64,
