@@ -7,7 +7,6 @@ analysers and cppcheck on the same sources.
 
 import argparse
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,8 +73,7 @@ def main() -> int:
 def _result(package: Package, folder: Path, asked: tuple[peers.Peer, ...]) -> Result:
     print(f"{package.name} {package.version}", flush=True)
     place = prepare(package, folder)
-    with tempfile.TemporaryDirectory(prefix="leakline-real-") as work:
-        seen = build(package, place, Path(work))
+    seen = build(package, place)
     with Spent() as reading:
         gathered = _gather(seen, folder / "cache")
     with Spent() as analysing:

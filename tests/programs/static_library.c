@@ -1,12 +1,14 @@
 // Library functions: families of release functions, results through arguments.
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <fcntl.h>
 #include <iconv.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 int maybe(void);
 
@@ -15,6 +17,30 @@ void fopen_ok(const char* path) {
     if (file != NULL) {
         fclose(file);
     }
+}
+
+static int open_stream(const char* path, FILE** stream) {
+    int descriptor = open(path, O_RDONLY);
+    if (descriptor != -1) {
+        *stream = fdopen(descriptor, "r");
+    }
+    return descriptor;
+}
+
+void descriptor_below_zero_ok(const char* path) {
+    FILE* stream = NULL;
+    if (open_stream(path, &stream) < 0) {
+        return;
+    }
+    fclose(stream);
+}
+
+void descriptor_of_zero_bad(const char* path) {
+    FILE* stream = NULL;
+    if (open_stream(path, &stream) <= 0) {
+        return;
+    }
+    fclose(stream);
 }
 
 void fopen_bad(const char* path) {

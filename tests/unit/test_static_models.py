@@ -20,6 +20,7 @@ def test_the_papers_language_is_understood() -> None:
     assert model("printf { ignored }") == Model("printf")
     assert model("random { return int }").result is Result.NOTHING_KNOWN
     assert model("strchr { return pointer }").result is Result.POINTER
+    assert model("open { return at least -1 }").least == -1
     strcat = model("strcat { return @1 }")
     assert (strcat.result, strcat.result_argument) == (Result.ARGUMENT, 0)
 

@@ -243,7 +243,7 @@ class Application:
             case "cell":
                 return self._cell(name)
             case "global":
-                return self._ctx.terms.base(GLOBAL, name), 0
+                return self._global(name)
             case "code":
                 return self._ctx.terms.base(CODE, name), 0
             case "eq" | "slt" | "ult" as predicate:
@@ -259,6 +259,13 @@ class Application:
                 return cast(self._ctx, self._s, name[1], inner, name[3], name[4])
             case _:
                 return self._unknown(name)
+
+    def _global(self, name: Name) -> Value:
+        """A global; one that a callee changed before it is named here is unknown."""
+        found = self._ctx.terms.base(GLOBAL, name), 0
+        if name[1] in self._s.touched and found[0] not in self._s.versions:
+            memory.havoc(self._ctx, self._s, found)
+        return found
 
     def _argument(self, index: int) -> Value:
         if index < len(self._values):

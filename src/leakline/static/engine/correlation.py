@@ -42,12 +42,12 @@ def joined_alternatives(
     found: list[dict[int, Range]] = []
     telling = [link for link in links if _tells(link)][:_MOST_LINKS]
     mine = {link.base: link.mine for link in telling if link.mine != ANY}
-    theirs = {link.base: link.theirs for link in telling}
+    theirs = {link.base: link.theirs for link in telling if link.theirs != ANY}
     for state, linked in ((s, mine), (other, theirs)):
         own = _lost(ctx, state, ranges)
         own.update(linked)
         for known in possible_alternatives(state) or ((),):
-            _add(found, {**dict(known), **own})
+            _add(found, _both(dict(known), own))
     if {} in found or len(found) > _MOST_ALTERNATIVES:
         return ()
     if max(map(len, found)) > _MOST_CONDITIONS:
@@ -56,9 +56,22 @@ def joined_alternatives(
 
 
 def _tells(link: Link) -> bool:
-    if link.mine == ANY:
-        return contains(link.theirs, 0) != contains(link.theirs, 1)
+    """Whether asking if the value is null, or a number, may tell the two apart."""
+    if contains(link.mine, 0) != contains(link.theirs, 0):
+        return True
     return narrowed(link.mine, link.theirs) is None
+
+
+def _both(known: dict[int, Range], own: dict[int, Range]) -> dict[int, Range]:
+    """What an alternative and its state know together.
+
+    A symbol that an earlier join made, and that means something new now, may
+    contradict: the state is right.
+    """
+    together = {**known, **own}
+    for base in known.keys() & own.keys():
+        together[base] = narrowed(known[base], own[base]) or own[base]
+    return together
 
 
 def _add(found: list[dict[int, Range]], new: dict[int, Range]) -> None:

@@ -175,6 +175,8 @@ def _unknown_result(
     s.env[row.result] = value
     if model.result is Result.NON_NULL:
         constrain(ctx, s, value, NON_NULL)
+    if model.least is not None:
+        constrain(ctx, s, value, (model.least, UNBOUNDED, None))
 
 
 # Only objects of this function are taken to change between two equal questions:

@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from leakline.static.engine.alternatives import common_conditions
 from leakline.static.engine.joining import join_equal
+from leakline.static.engine.ranges import Range
 from leakline.static.engine.summary import (
     Disjunct,
+    Label,
     Name,
     NamedValue,
     Summary,
@@ -88,9 +91,19 @@ def _without(d: Disjunct, foreign: frozenset[str]) -> Disjunct:
         copied=frozenset(name for name in d.copied if not is_foreign(name)),
         overwritten=tuple(name for name in d.overwritten if not is_foreign(name)),
         result=(("new", "foreign"), 0) if is_foreign(d.result) else d.result,
+        unknown=d.unknown + _known_of_result(d) if is_foreign(d.result) else d.unknown,
         touched=frozenset(touched),
     )
     return _renumbered(slim)
+
+
+def _known_of_result(d: Disjunct) -> tuple[tuple[Label, Range], ...]:
+    """What the conditions say of a result whose name is left out."""
+    if d.result is None or isinstance(d.result, int) or d.result[1] != 0:
+        return ()
+    name = d.result[0]
+    wide = dict(common_conditions(d.alternatives)).get(name)
+    return () if wide is None else (("foreign", wide),)
 
 
 def _is_plain(part: Any) -> bool:  # noqa: ANN401  # names nest

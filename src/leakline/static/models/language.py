@@ -73,6 +73,7 @@ class Model:
     Attributes:
         result_argument: For results that are, or point into, an argument.
         number: For a result that is always this number.
+        least: For a number that is never less than this; None when it may be.
         or_null: A result into an argument may also be null.
         grows: Arguments whose pointee is allocated when null, else resized in place.
         resized: The argument that is resized and returned, or -1.
@@ -88,6 +89,7 @@ class Model:
     result: Result = Result.NOTHING_KNOWN
     result_argument: int = -1
     number: int = 0
+    least: int | None = None
     or_null: bool = False
     owned: tuple[Owned, ...] = ()
     frees: tuple[Freed, ...] = ()
@@ -118,6 +120,7 @@ _RETURN_ARGUMENT = re.compile(
     r"^return\s+(?P<into>into\s+)?@(\d+)(?P<null>\s+or\s+null)?$"
 )
 _RETURN_NUMBER = re.compile(r"^return\s+(-?\d+)$")
+_RETURN_AT_LEAST = re.compile(r"^return\s+at\s+least\s+(-?\d+)$")
 _FREE = re.compile(r"^free\s+@(\d+)(?:\s+([\w.]+))?$")
 _ARGUMENT = re.compile(r"^(write|keep|call|realloc)\s+@(\d+)$")
 _WRITE_FROM = re.compile(r"^write\s+@(\d+)\.\.$")
@@ -207,6 +210,10 @@ def _return_number(model: Model, found: re.Match[str]) -> Model:
     return replace(model, result=Result.NUMBER, number=int(found[1]))
 
 
+def _return_at_least(model: Model, found: re.Match[str]) -> Model:
+    return replace(model, least=int(found[1]))
+
+
 def _free(model: Model, found: re.Match[str]) -> Model:
     freed = Freed(int(found[1]) - 1, found[2] or DEFAULT_FAMILY)
     return replace(model, frees=(*model.frees, freed))
@@ -247,6 +254,7 @@ _RULES = (
     (_OUT_OBJECT, _out_object),
     (_RETURN_ARGUMENT, _return_argument),
     (_RETURN_NUMBER, _return_number),
+    (_RETURN_AT_LEAST, _return_at_least),
     (_FREE, _free),
     (_ARGUMENT, _argument),
     (_WRITE_FROM, _write_from),

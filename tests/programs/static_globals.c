@@ -1,0 +1,157 @@
+// Globals that callees change, and that their callers never name themselves.
+#include <stdio.h>
+#include <stdlib.h>
+
+struct buffer {
+    int mark;
+    struct buffer* next;
+};
+
+static struct buffer* current;
+static int closed;
+
+static int close_current(int how) {
+    struct buffer* old = current;
+    if (how == 0) {
+        return 0;
+    }
+    if (how < 0) {
+        closed++;
+        return -1;
+    }
+    current = old->next;
+    free(old);
+    return how == 7 ? 2 : 1;
+}
+
+static int mark_of_current(void) {
+    return current->mark;
+}
+
+int replaced_in_a_callee_ok(int how) {
+    close_current(how);
+    return mark_of_current();
+}
+
+static int drop_current(int how) {
+    if (how == 0) {
+        return 0;
+    }
+    if (how < 0) {
+        closed++;
+        return -1;
+    }
+    free(current);
+    return how == 7 ? 2 : 1;
+}
+
+int dropped_in_a_callee_bad(int how) {
+    if (drop_current(how) < 1) {
+        return 0;
+    }
+    return current->mark;
+}
+
+// Decided after the callee set it, not by what it was before.
+static int mode;
+
+static int choose_mode(int how) {
+    if (how == 0) {
+        return 0;
+    }
+    if (how < 0) {
+        closed++;
+        return -1;
+    }
+    mode = how & 1;
+    return how == 7 ? 2 : 1;
+}
+
+static void drop_in_mode(char* text) {
+    if (mode) {
+        free(text);
+    }
+}
+
+void mode_set_in_a_callee_bad(int how) {
+    char* text = malloc(8);
+    choose_mode(how);
+    drop_in_mode(text);
+}
+
+// A log that goes to one or two streams; which ones, four globals say together.
+static FILE *first_log, *second_log;
+static int silent, remembers;
+
+static FILE* first_stream(void) {
+    if (silent) {
+        return NULL;
+    }
+    return first_log ? first_log : stderr;
+}
+
+static FILE* second_stream(void) {
+    if (silent) {
+        return NULL;
+    }
+    if (second_log) {
+        return second_log;
+    }
+    return first_log ? NULL : stderr;
+}
+
+struct attempt {
+    char* text;
+    int size_bytes;
+};
+
+static int try_to_log(struct attempt* attempt, const char* format, int number) {
+    char small[16];
+    FILE* first = first_stream();
+    FILE* second = second_stream();
+    if (first == NULL) {
+        return 0;
+    }
+    if (!remembers && second == NULL) {
+        fprintf(first, format, number);
+        return 1;
+    }
+    char* text = attempt->size_bytes ? attempt->text : small;
+    int space = attempt->size_bytes ? attempt->size_bytes : (int)sizeof small;
+    int length = snprintf(text, space, format, number);
+    if (length >= space) {
+        attempt->text = realloc(attempt->text, length + 1);
+        attempt->size_bytes = length + 1;
+        return 0;
+    }
+    fputs(text, first);
+    if (second != NULL && second != first) {
+        fputs(text, second);
+    }
+    free(attempt->text);
+    attempt->text = NULL;
+    return 1;
+}
+
+void tried_until_it_fits_ok(const char* format, int number) {
+    struct attempt attempt = {NULL, 0};
+    if (silent) {
+        return;
+    }
+    while (!try_to_log(&attempt, format, number)) {
+    }
+}
+
+void tried_once_bad(const char* format, int number) {
+    struct attempt attempt = {NULL, 0};
+    if (!silent) {
+        try_to_log(&attempt, format, number);
+    }
+}
+
+void choose_streams(FILE* first, FILE* second, int options) {
+    first_log = first;
+    second_log = second;
+    silent = options & 1;
+    remembers = options & 2;
+}
