@@ -487,3 +487,42 @@ void logging_does_not_matter_bad(void) {
     }
     free(p);
 }
+
+// A behaviour that looks through its argument, and one that does not, become one.
+struct origin {
+    char* name;
+};
+struct record {
+    int hidden;
+    struct record* next;
+};
+void note_name(char* name);
+struct record* next_records(void);
+
+static struct record* records_of(struct origin* origin) {
+    if (origin != NULL) {
+        note_name(origin->name);
+    }
+    return next_records();
+}
+
+void forgotten_for_hidden_records_bad(void) {
+    for (struct record* each = records_of(NULL); each != NULL; each = each->next) {
+        char* copy = strdup("record");
+        if (each->hidden) {
+            continue;
+        }
+        free(copy);
+    }
+}
+
+void freed_for_every_record_ok(void) {
+    for (struct record* each = records_of(NULL); each != NULL; each = each->next) {
+        char* copy = strdup("record");
+        if (each->hidden) {
+            free(copy);
+            continue;
+        }
+        free(copy);
+    }
+}

@@ -1,6 +1,7 @@
 // Globals that callees change, and that their callers never name themselves.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct buffer {
     int mark;
@@ -33,6 +34,23 @@ int replaced_in_a_callee_ok(int how) {
     return mark_of_current();
 }
 
+void (*on_close)(void);
+
+static void close_and_tell(int how) {
+    struct buffer* old = current;
+    if (how > 0) {
+        on_close();
+        current = old->next;
+        free(old);
+        on_close();
+    }
+}
+
+int replaced_around_unknown_code_ok(int how) {
+    close_and_tell(how);
+    return mark_of_current();
+}
+
 static int drop_current(int how) {
     if (how == 0) {
         return 0;
@@ -50,6 +68,52 @@ int dropped_in_a_callee_bad(int how) {
         return 0;
     }
     return current->mark;
+}
+
+// A cache that only one function names, and whose texts it gives away.
+struct entry {
+    char* name;
+    char* text;
+    struct entry* next;
+};
+
+static int invents_texts;
+
+static char* cached_text(const char* name) {
+    static struct entry* entries;
+    if (!invents_texts) {
+        return getenv(name);
+    }
+    for (struct entry* each = entries; each != NULL; each = each->next) {
+        if (strcmp(each->name, name) == 0) {
+            return each->text;
+        }
+    }
+    struct entry* entry = malloc(sizeof *entry);
+    entry->name = strdup(name);
+    entry->text = malloc(strlen(name) + 3);
+    entry->next = entries;
+    entries = entry;
+    return entry->text;
+}
+
+int text_is_in_the_cache_ok(const char* name) {
+    const char* text = cached_text(name);
+    return text != NULL && *text != '0';
+}
+
+static char* uncached_text(const char* name, int size_bytes) {
+    static int calls;
+    if (size_bytes == 0) {
+        return NULL;
+    }
+    calls++;
+    return size_bytes > 9 ? strdup(name) : malloc(size_bytes);
+}
+
+int text_is_not_in_the_cache_bad(const char* name) {
+    const char* text = uncached_text(name, 3);
+    return text != NULL && *text != '0';
 }
 
 // Decided after the callee set it, not by what it was before.

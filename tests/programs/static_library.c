@@ -292,3 +292,27 @@ int iconv_bad(void) {
     iconv_close(converter);
     return 0;
 }
+
+// The size is never 0 again: no two texts are so long that it would wrap around.
+char* grown_by_lengths_ok(FILE* file) {
+    char* all = NULL;
+    size_t size_bytes = 0;
+    char name[51], value[51];
+    while (fscanf(file, "%50s %50s", name, value) == 2) {
+        size_t more_bytes = strlen(name) + 1 + strlen(value) + 1;
+        char* old = all;
+        if (size_bytes == 0) {
+            size_bytes = more_bytes;
+            all = malloc(size_bytes + 1);
+        } else {
+            size_bytes += more_bytes;
+            all = realloc(all, size_bytes + 1);
+        }
+        if (all == NULL) {
+            free(old);
+            break;
+        }
+        strcpy(all + size_bytes - more_bytes, name);
+    }
+    return all;
+}

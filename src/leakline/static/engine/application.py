@@ -88,14 +88,28 @@ class Application:
         for item in d.frees:
             self._value(item.value)
         for write in d.writes:
-            self._name(write.base)
-            self._value(write.value)
+            if not _is_joined(write.value):
+                self._name(write.base)
+                self._value(write.value)
         for value, counter in d.counted:
             self._value(value)
             self._name(counter)
-        for value in (*d.escapes, *((name, 0) for name in d.overwritten)):
+        possible = self._possible
+        self._resolve_uncertain()
+        if d.joined:
+            # Some of the behaviours go through a null pointer here, others do not.
+            self._possible = possible
+
+    def _resolve_uncertain(self) -> None:
+        """Look up what a joined behaviour does in some of its forms only."""
+        d = self._disjunct
+        for write in d.writes:
+            if _is_joined(write.value):
+                self._name(write.base)
+                self._value(write.value)
+        for value in d.escapes:
             self._value(value)
-        for name in d.copied:
+        for name in (*d.overwritten, *d.copied):
             self._name(name)
 
     def _change_objects(self) -> None:

@@ -12,7 +12,14 @@ from leakline.static.engine.ranges import (
     shifted,
 )
 from leakline.static.engine.state import State
-from leakline.static.engine.values import COMPARISONS, HEAP, SYMBOL, TRUTHS, Value
+from leakline.static.engine.values import (
+    COMPARISONS,
+    HEAP,
+    STREAMS,
+    SYMBOL,
+    TRUTHS,
+    Value,
+)
 
 _UNSIGNED = (1 << 64) - 1
 # Objects lie neither in the null page nor where calls report errors, such as -1.
@@ -32,8 +39,7 @@ _CANONICAL = {
     "ule": ("ult", True, True),
 }
 
-# Variables of the C library that always hold an open stream.
-_STREAMS = frozenset({("global", "stdin"), ("global", "stdout"), ("global", "stderr")})
+_STREAMS = frozenset(("global", name) for name in STREAMS)
 
 # Symbols that exist before the function runs differ from whatever it allocates.
 _OLDER_THAN_FRESH = frozenset({"arg", "cell"})

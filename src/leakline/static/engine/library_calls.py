@@ -15,6 +15,9 @@ from leakline.static.engine.values import HEAP, STACK, Value
 from leakline.static.instructions import Call, Invoke
 from leakline.static.models.language import Model, Owned, Result, Success
 
+# Far below what wraps around, far above what memory holds.
+_MOST_BYTES = 1 << 50
+
 _DONE: dict[Success, Range] = {
     Success.ZERO: (0, 0, None),
     Success.NON_NEGATIVE: (0, UNBOUNDED, None),
@@ -176,7 +179,16 @@ def _unknown_result(
     if model.result is Result.NON_NULL:
         constrain(ctx, s, value, NON_NULL)
     if model.least is not None:
-        constrain(ctx, s, value, (model.least, UNBOUNDED, None))
+        _limit(ctx, s, value, (model.least, UNBOUNDED, None))
+    elif model.result is Result.SIZE:
+        _limit(ctx, s, value, (0, _MOST_BYTES, None))
+
+
+def _limit(ctx: Context, s: State, value: Value, allowed: Range) -> None:
+    """Learn what the function promises; in a replay the solver must hear of it too."""
+    constrain(ctx, s, value, allowed)
+    if ctx.replaying:
+        s.path = (s.path, (value, allowed))
 
 
 # Only objects of this function are taken to change between two equal questions:

@@ -9,6 +9,7 @@ from leakline.static.engine.values import (
     GLOBAL,
     HEAP,
     STACK,
+    STREAMS,
     SYMBOL,
     Offset,
     Value,
@@ -66,11 +67,22 @@ def untouched(ctx: Context, s: State, base: int, offset: Offset) -> Value:
             constant = ctx.initial(base, offset)
             if constant is not None:
                 return constant
-        # The library's own variables, such as stdout, are taken to stay as they are.
-        version = version or (s.world if base in ctx.globals else 0)
+        version = version or (s.world if _is_of_program(ctx, base) else 0)
     elif kind in (HEAP, STACK):
         return ctx.terms.symbol("unset", base, offset, version)
     return ctx.terms.symbol("cell", base, offset, version)
+
+
+def _is_of_program(ctx: Context, base: int) -> bool:
+    """Whether a global is one that unknown code of the program may change.
+
+    The library's own variables, such as stdout, are taken to stay as they are. What
+    only callees name is known to be one of these for streams alone.
+    """
+    if base in ctx.globals:
+        return True
+    name = ctx.terms.keys[base][1]
+    return name not in ctx.own and name not in STREAMS
 
 
 def store(

@@ -5,6 +5,7 @@ and the like need not tell a caller's states apart. That they changed is remembe
 """
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +19,9 @@ from leakline.static.engine.summary import (
     NamedValue,
     Summary,
 )
+from leakline.static.engine.values import STREAMS
 
 _FEW = 2
-# Everybody knows these variables of the C library: they hold open streams.
-STREAMS = frozenset({"stdin", "stdout", "stderr"})
 
 
 def project(summary: Summary, own: frozenset[str]) -> Summary:
@@ -32,7 +32,7 @@ def project(summary: Summary, own: frozenset[str]) -> Summary:
     if len(summary.disjuncts) <= _FEW:
         return summary
     named = {name for d in summary.disjuncts for name in _globals(_names(d))}
-    foreign = frozenset(named - own - STREAMS)
+    foreign = frozenset(named - own - STREAMS)  # everybody knows the streams
     if not foreign:
         return summary
     projected = [_without(d, foreign) for d in summary.disjuncts]
@@ -66,7 +66,7 @@ def _without(d: Disjunct, foreign: frozenset[str]) -> Disjunct:
     for write in d.writes:
         touched |= foreign.intersection(_globals(write.base))
     hidden = dict.fromkeys(w.value for w in d.writes if is_foreign(w.base))
-    kept = d.kept | set(map(_heap_number, hidden)) - {-1}
+    kept = _with_contents(d, d.kept | set(map(_heap_number, hidden)) - {-1})
     escapes = {v: None for v in d.escapes if not is_foreign(v)}
     escapes.update((v, None) for v in hidden if _is_caller_pointer(v, is_foreign))
     slim = replace(
@@ -77,7 +77,7 @@ def _without(d: Disjunct, foreign: frozenset[str]) -> Disjunct:
                 for found in d.alternatives
             )
         ),
-        kept=frozenset(kept),
+        kept=kept,
         frees=tuple(item for item in d.frees if not is_foreign(item.value)),
         escapes=tuple(escapes),
         counted=tuple(item for item in d.counted if not is_foreign(item)),
@@ -95,6 +95,20 @@ def _without(d: Disjunct, foreign: frozenset[str]) -> Disjunct:
         touched=frozenset(touched),
     )
     return _renumbered(slim)
+
+
+def _with_contents(d: Disjunct, kept: AbstractSet[int]) -> frozenset[int]:
+    """Objects that are kept, and all that they lead to."""
+    found = set(kept)
+    before = -1
+    while before != len(found):
+        before = len(found)
+        found |= {
+            _heap_number(write.value)
+            for write in d.writes
+            if write.base[0] == "heap" and write.base[1] in found
+        } - {-1}
+    return frozenset(found)
 
 
 def _known_of_result(d: Disjunct) -> tuple[tuple[Label, Range], ...]:

@@ -272,6 +272,7 @@ def _fewer(disjuncts: list[Disjunct], most: int) -> list[Disjunct]:
             changes_world=True,
             copied=frozenset(name for d in rest for name in d.copied),
             touched=frozenset(name for d in rest for name in d.touched),
+            joined=True,
         ),
     ]
 

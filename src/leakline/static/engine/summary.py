@@ -97,6 +97,8 @@ class Disjunct:
             known (`new exception`); None when it returns.
         changes_world: Unknown code ran that may have changed any global.
         touched: Ids of globals changed in ways that are left out here.
+        joined: Several behaviours became this one: what escapes, is copied or is
+            overwritten need not do so in all of them.
     """
 
     alternatives: tuple[Conditions, ...] = ((),)
@@ -113,6 +115,7 @@ class Disjunct:
     throws: Name | None = None
     changes_world: bool = False
     touched: frozenset[str] = frozenset()
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)

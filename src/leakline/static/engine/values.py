@@ -23,6 +23,9 @@ SYMBOL, HEAP, STACK, GLOBAL, CODE = range(5)
 #   any other tag                    unknown, told apart by the rest of the key
 Key: TypeAlias = tuple[Any, ...]
 
+# Ids of the C library's variables that always hold an open stream.
+STREAMS = frozenset({"stdin", "stdout", "stderr"})
+
 COMPARISONS = frozenset({"eq", "slt", "ult"})
 TRUTHS = COMPARISONS | {"not"}
 

@@ -26,6 +26,7 @@ class Result(Enum):
     ARGUMENT = "argument"
     INTO_ARGUMENT = "into"
     NUMBER = "number"
+    SIZE = "size"
 
 
 class Success(Enum):
@@ -135,6 +136,7 @@ _PLAIN: dict[str, dict[str, object]] = {
     "return int": {"result": Result.NOTHING_KNOWN},
     "return pointer": {"result": Result.POINTER},
     "return nonnull": {"result": Result.NON_NULL},
+    "return size": {"result": Result.SIZE},
 }
 
 
