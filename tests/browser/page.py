@@ -10,7 +10,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
-_PATIENCE_S = 20
+_PATIENCE_S = 120
 # A change of the address and a new size are noticed a moment later.
 _SETTLE = """
 const done = arguments[0];
@@ -84,6 +84,14 @@ class Page:
 
     def run(self, script: str, *values: object) -> Any:  # noqa: ANN401 (any JSON)
         return self.browser.execute_script(script, *values)
+
+    def busy_s(self) -> float:
+        """CPU time that the page's thread has spent on tasks, however busy the machine."""
+        domain = {"timeDomain": "threadTicks"}
+        self.browser.execute_cdp_cmd("Performance.enable", domain)
+        metrics = self.browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        values = {one["name"]: one["value"] for one in metrics}
+        return float(values["TaskDuration"])
 
     def address(self) -> str:
         return self.browser.current_url.partition("#")[2]

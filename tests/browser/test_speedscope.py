@@ -67,9 +67,9 @@ def test_speedscope_opens_the_profile(
     def shown(_: object) -> str:
         return browser.find_element(By.TAG_NAME, "body").text
 
-    WebDriverWait(browser, 20).until(lambda driver: "Sandwich" in shown(driver))
+    WebDriverWait(browser, 120).until(lambda driver: "Sandwich" in shown(driver))
     browser.find_element(By.XPATH, "//*[contains(text(), 'Sandwich')]").click()
-    WebDriverWait(browser, 20).until(lambda driver: "make_item" in shown(driver))
+    WebDriverWait(browser, 120).until(lambda driver: "make_item" in shown(driver))
     assert "main" in shown(browser)
     browser.get_log("browser")  # type: ignore[no-untyped-call]  # its own remarks
     browser.get("about:blank")

@@ -18,7 +18,7 @@ def leakline(
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         env={**os.environ, **(env or {})},
         cwd=cwd,
     )
@@ -26,5 +26,5 @@ def leakline(
 
 def plain(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=60
+        command, check=False, capture_output=True, text=True, timeout=120
     )

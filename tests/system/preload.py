@@ -62,7 +62,7 @@ def run(
     command: Sequence[str | Path],
     env: Mapping[str, str],
     before: Callable[[], None] | None = None,
-    timeout_s: float = 60,
+    timeout_s: float = 120,
 ) -> Ended:
     """Run a program; its wait status is kept as the kernel gave it."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

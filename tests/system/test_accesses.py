@@ -153,7 +153,7 @@ def test_nobody_notices_code_that_is_armed_all_the_time(
             env=environment_for(recording, f"lens={lenses}:arm_stress=1"),
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
         assert (done.returncode, done.stderr) == (0, b"")
         assert {done.stdout} == plain

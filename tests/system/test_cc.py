@@ -91,7 +91,7 @@ def test_instrumented_programs_run_without_leakline(
     compile_c: Callable[..., Path],
 ) -> None:
     program = compile_c("cc_variables.c", "-O2")
-    done = subprocess.run([program], check=False, capture_output=True, timeout=60)
+    done = subprocess.run([program], check=False, capture_output=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 

@@ -74,7 +74,7 @@ def test_the_second_run_is_not_seen(build: Callable[..., Path], tmp_path: Path) 
     report = tmp_path / "report.txt"
     command: list[Any] = [LEAKLINE, "run", "--refine", "--report-file", report]
     done = subprocess.run(
-        [*command, "--", program], capture_output=True, check=False, timeout=60
+        [*command, "--", program], capture_output=True, check=False, timeout=120
     )
     plain = subprocess.run([program], capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr)

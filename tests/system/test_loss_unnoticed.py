@@ -55,7 +55,7 @@ def test_threads_exceptions_signals_and_loading_go_on_as_before(
             env=environment_for(plan_folder(), recording),
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
         assert (done.returncode, done.stderr) == (0, b"")
         assert {done.stdout} == plain

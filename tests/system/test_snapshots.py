@@ -12,13 +12,21 @@ import pytest
 
 from .command import Build, leakline
 from .conftest import LEAKLINE
+from .preload import read
 
 
 @pytest.fixture
-def server(build: Build) -> Iterator[subprocess.Popen[str]]:
+def recording(tmp_path: Path) -> Path:
+    """Where the server's recording will lie."""
+    return tmp_path / "server.leakline"
+
+
+@pytest.fixture
+def server(build: Build, recording: Path) -> Iterator[subprocess.Popen[str]]:
     """A `leakline run` of a program that leaks until it is ended."""
     program = str(build("leaking_server.c"))
-    command = [str(LEAKLINE), "run", "--every", "0.2", "--", program]
+    options = ["-o", str(recording), "--every", "0.2"]
+    command = [str(LEAKLINE), "run", *options, "--", program]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -26,6 +34,14 @@ def server(build: Build) -> Iterator[subprocess.Popen[str]]:
         process.stdout.readline()
         yield process
         process.terminate()
+
+
+def wait_for_looks(recording: Path, count: int) -> None:
+    """Wait until so many looks have found lost blocks."""
+    deadline = time.monotonic() + 120
+    while len(read(recording).lost_bytes()) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def child_of(process: subprocess.Popen[str]) -> int:
@@ -37,17 +53,17 @@ def test_sigterm_reaches_the_program_and_the_report_still_comes(
     server: subprocess.Popen[str],
 ) -> None:
     server.terminate()
-    _, errors = server.communicate(timeout=30)
+    _, errors = server.communicate(timeout=120)
     assert server.returncode == -signal.SIGTERM
     assert "leak_in_loop" in errors
 
 
 def test_a_killed_program_still_has_its_last_periodic_look(
-    server: subprocess.Popen[str],
+    server: subprocess.Popen[str], recording: Path
 ) -> None:
-    time.sleep(1)
+    wait_for_looks(recording, 1)
     os.kill(child_of(server), signal.SIGKILL)
-    _, errors = server.communicate(timeout=30)
+    _, errors = server.communicate(timeout=120)
     assert server.returncode == -signal.SIGKILL
     assert "leak_in_loop" in errors
     assert "Not seen:" in errors
@@ -65,9 +81,9 @@ def test_a_snapshot_shows_what_a_running_program_lost(
 
 
 def test_the_heap_over_time_is_in_the_report(
-    server: subprocess.Popen[str],
+    server: subprocess.Popen[str], recording: Path
 ) -> None:
-    time.sleep(0.8)
+    wait_for_looks(recording, 2)
     done = leakline("snapshot", str(child_of(server)), "--format", "json")
     (process,) = json.loads(done.stdout)["run"]["processes"]
     moments = process["timeline"]

@@ -70,7 +70,7 @@ def test_reading_ends_and_prints_only_plain_text(
         [sys.executable, "-m", "leakline", "report", *options, str(recording)],
         check=False,
         capture_output=True,
-        timeout=30,
+        timeout=120,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
