@@ -55,7 +55,7 @@ test-native: setup  ## Runtime units: plain, ASan with UBSan, TSan
 
 test-python: setup  ## Python units and whole runs of real programs
 	tools/install_packages.sh $(TEST_PACKAGES)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal
 
 bench: setup  ## Speed and memory beside Valgrind, heaptrack and LeakSanitizer
 	$(BIN)/python -m benchmarks

@@ -1,6 +1,8 @@
-"""Options of the test run, and the signals that its programs start with."""
+"""Options of the test run, its shared folder, and the signals its programs start with."""
 
+import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -18,3 +20,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the code prints now into tests/golden/expected",
     )
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this test run that all its workers share."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own

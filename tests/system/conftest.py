@@ -1,5 +1,6 @@
 """Builds the programs of the corpus and runs the installed command on them."""
 
+import hashlib
 import json
 import os
 import re
@@ -38,20 +39,23 @@ class Outcome:
 
 
 @pytest.fixture(scope="session")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+def build(shared_folder: Path) -> Callable[..., Path]:
     """Return a function that compiles one program once per set of flags."""
-    folder = tmp_path_factory.mktemp("programs")
-    done: dict[tuple[str, ...], Path] = {}
+    folder = shared_folder / "programs"
+    folder.mkdir(exist_ok=True)
 
     def compile_program(name: str, *flags: str) -> Path:
-        if (name, *flags) not in done:
-            target = folder / f"{len(done)}-{Path(name).stem}"
+        key = hashlib.sha256(repr((name, flags)).encode()).hexdigest()[:12]
+        target = folder / f"{key}-{Path(name).stem}"
+        if not target.exists():
+            # Workers may compile the same program at a time: the name appears at once.
+            own = target.with_name(f"{target.name}.{os.getpid()}")
             compiler = ["g++", "-std=c++17"] if name.endswith(".cpp") else ["gcc"]
             command = [*compiler, "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE"]
-            command += [*flags, str(PROGRAMS / name), "-o", str(target), "-pthread"]
+            command += [*flags, str(PROGRAMS / name), "-o", str(own), "-pthread"]
             subprocess.run(command, check=True, timeout=120)
-            done[name, *flags] = target
-        return done[name, *flags]
+            own.replace(target)
+        return target
 
     return compile_program
 
