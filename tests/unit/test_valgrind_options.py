@@ -25,6 +25,7 @@ def test_what_ctest_passes_is_understood() -> None:
         "--format=memcheck",
         f"--report-file=mc.{os.getpid()}.log",
         "--no-children",
+        "--quiet",
     }
 
 
@@ -46,12 +47,23 @@ def test_xml_and_kinds_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+@pytest.mark.parametrize("value", ["all", "yes"])
+def test_suppressions_are_written_with_the_errors(value: str) -> None:
+    asked = f"--gen-suppressions={value}"
+    assert "--gen-suppressions=valgrind" in translate([asked, "prog"])[0]
+    options, _ = translate([asked, "--gen-suppressions=no", "prog"])
+    assert not any("suppressions" in option for option in options)
+
+
+def test_xml_is_never_quiet() -> None:
+    assert "--quiet" not in translate(["-q", "--xml=yes", "prog"])[0]
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
         (["--tool=helgrind", "prog"], "stands in for Memcheck only, not for helgrind"),
         (["--no-such-option", "prog"], "--no-such-option is no option of Memcheck"),
-        (["--gen-suppressions=all", "prog"], "use `leakline run --gen-suppressions`"),
         (["-q"], "no program is named"),
         (["--"], "no program is named"),
     ],

@@ -130,7 +130,7 @@ def _add_report_arguments(parser: ArgumentParser) -> None:
         default=FOUND_EXIT_CODE,
         help=f"exit code when something is found ({FOUND_EXIT_CODE})",
     )
-    parser.set_defaults(gen_suppressions=None)
+    parser.set_defaults(gen_suppressions=None, quiet=False)
 
 
 def run(arguments: Namespace) -> int:

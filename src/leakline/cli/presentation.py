@@ -58,6 +58,12 @@ def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
         "=valgrind (default)",
     )
     parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="write findings only: nothing at all when there are none",
+    )
+    parser.add_argument(
         "--error-exitcode",
         metavar="N",
         type=exit_code,
@@ -191,6 +197,13 @@ def check_format(arguments: Namespace) -> None:
             f"--gen-suppressions={generated}: write "
             f"{' or '.join(SUPPRESSION_FORMATS)}, with an equals sign"
         )
+    if generated == "lsan" and name in formats.AS_VALGRIND:
+        raise UsageError(f"--gen-suppressions=lsan does not go with --format {name}")
+    if arguments.quiet and name not in formats.WITH_QUIET:
+        raise UsageError(
+            f"--quiet goes with --format {' or '.join(formats.WITH_QUIET)}, not with "
+            f"{name}"
+        )
     if generated and name not in formats.WITH_SUPPRESSIONS:
         raise UsageError(
             f"--gen-suppressions goes with --format "
@@ -277,13 +290,31 @@ def _render(report: Report, arguments: Namespace, fallback: TextIO | None) -> by
         return _render_html(report, arguments, generated).encode()
     redacted = redact(report, privacy(arguments, folder))
     if arguments.format == formats.TEXT:
+        if arguments.quiet and _is_silent(report):
+            return b""
         style = _style(arguments, fallback, redacted.originals)
         return _text(redacted.report, style, generated)
-    if generated is not None:
-        from leakline.reports import json_
+    choices = _choices(arguments, generated)
+    return formats.render(arguments.format, redacted.report, folder, **choices)
 
-        return json_.render(redacted.report, folder, generated).encode()
-    return formats.render(arguments.format, redacted.report, folder)
+
+def _choices(arguments: Namespace, generated: str | None) -> dict[str, object]:
+    """What only some formats can show."""
+    choices: dict[str, object] = {}
+    if generated is not None:
+        is_valgrind = arguments.format in formats.AS_VALGRIND
+        choices["suppressions"] = True if is_valgrind else generated
+    if arguments.quiet:
+        choices["quiet"] = True
+    return choices
+
+
+def _is_silent(report: Report) -> bool:
+    """Whether something was looked at, and nothing found."""
+    from leakline.model.report import LensState
+
+    is_active = any(state is LensState.ACTIVE for _, state in report.run.lenses)
+    return is_active and not report.findings
 
 
 def _text(report: Report, style: Style, generated: str | None) -> bytes:

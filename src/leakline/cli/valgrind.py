@@ -35,9 +35,9 @@ _IGNORED = re.compile(
     r"|max-stackframe|main-stacksize|max-threads|redzone-size|alignment|error-limit"
     r"|exit-on-first-error|default-suppressions|error-markers|show-error-list|num-transtab"
     r"|trace-children-skip|trace-children-skip-by-arg|child-silent-after-fork|verbose"
-    r"|quiet|workaround-gcc296-bugs|soname-synonyms|xtree-leak|xtree-leak-file"
+    r"|workaround-gcc296-bugs|soname-synonyms|xtree-leak|xtree-leak-file"
     r"|show-below-main|fullpath-after|extra-debuginfo-path|allow-mismatched-debuginfo"
-    r"|leak-check)(=.*)?|-[qvd]"
+    r"|leak-check)(=.*)?|-[vd]"
 )
 
 
@@ -96,7 +96,7 @@ class _Translation:
         self._repeated: list[str] = []
         self._log = self._xml_file = ""
         self._xml = False
-        self._children = False
+        self._children = self._quiet = False
 
     def take(self, word: str) -> None:
         name, _, value = word.partition("=")
@@ -114,6 +114,7 @@ class _Translation:
             chosen["--report-file"] = _expanded(file)
         options = [f"{name}={value}" for name, value in chosen.items()]
         options += self._repeated
+        options += ["--quiet"] if self._quiet and not self._xml else []
         return options if self._children else [*options, "--no-children"]
 
     def _known(self) -> dict[str, Callable[[str], None]]:
@@ -123,6 +124,8 @@ class _Translation:
             "--num-callers": lambda value: self._choose("--depth", value),
             "--suppressions": self._suppressions,
             "--gen-suppressions": self._generate,
+            "--quiet": self._be_quiet,
+            "-q": self._be_quiet,
             "--show-reachable": self._show_reachable,
             "--show-leak-kinds": self._show_kinds,
             "--log-file": self._log_file,
@@ -144,10 +147,14 @@ class _Translation:
         self._repeated.append(f"--suppressions={value}")
 
     def _generate(self, value: str) -> None:
+        # Nobody can be asked about each: the program has its terminal.
         if value in ("yes", "all"):
-            raise UsageError(
-                "--gen-suppressions: use `leakline run --gen-suppressions` instead"
-            )
+            self._chosen["--gen-suppressions"] = "valgrind"
+        else:
+            self._chosen.pop("--gen-suppressions", None)
+
+    def _be_quiet(self, value: str) -> None:
+        self._quiet = value != "no"
 
     def _show_reachable(self, value: str) -> None:
         kinds = "all" if value == "yes" else "lost,indirect"

@@ -5,7 +5,7 @@ Tools that read the log of `valgrind --leak-check=full`, CTest among them, read 
 
 import posixpath
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from leakline.model.finding import HELD, Finding, Kind
@@ -15,6 +15,7 @@ from leakline.reports.evidence import titled_stacks
 from leakline.reports.memcheck_words import memcheck_words
 from leakline.reports.places import frames_worth_showing
 from leakline.reports.printable import printable
+from leakline.reports.suppressions import valgrind_entry
 
 _NO_FRAME = Frame()
 # Lines of the summary in Memcheck's order, each with the kinds that it counts.
@@ -26,29 +27,50 @@ _SUMMARY = (
 )
 
 
-def render(report: Report, _folder: Path) -> str:
-    """The whole log; paths are files' names only, as in Memcheck's."""
+def render(
+    report: Report, _folder: Path, *, quiet: bool = False, suppressions: bool = False
+) -> str:
+    """The log; paths are files' names only, as in Memcheck's.
+
+    With `quiet`, as with Memcheck's -q, only errors are told. With `suppressions`, as
+    with --gen-suppressions=all, each error is followed by the entry that hides it, on
+    lines without the process's number.
+    """
     pid = next((process.pid for process in report.run.processes), 0)
-    return "".join(f"=={pid}== {printable(line)}\n" for line in _lines(report))
+    log = _numbered(pid, _blindness(report) if quiet else _opening(report))
+    for number, finding in enumerate(report.findings):
+        log += _numbered(pid, _error(number, len(report.findings), finding))
+        if suppressions:
+            log += "".join(f"{line}\n" for line in valgrind_entry(finding))
+    return log if quiet else log + _numbered(pid, _summary(report))
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _numbered(pid: int, lines: Iterable[str]) -> str:
+    return "".join(f"=={pid}== {printable(line)}\n" for line in lines)
+
+
+def _opening(report: Report) -> Iterator[str]:
     yield "Leakline, a memory leak finder; the log is written as Memcheck does"
     yield f"Command: {shlex.join(report.run.command)}"
     yield ""
-    if LensState.ACTIVE not in dict(report.run.lenses).values():
-        yield "Nothing was checked."
+    yield from _blindness(report)
     for sentence in report.run.not_seen:
         yield f"Not seen: {sentence}"
     yield from _heap(report)
-    for number, finding in enumerate(report.findings):
-        yield memcheck_words(number, len(report.findings), finding)[1]
-        yield from _stack(finding.allocation)
-        for title, stack in titled_stacks(finding):
-            yield f" {title.removesuffix(':')}"
-            yield from _stack(stack)
-        yield ""
-    yield from _summary(report)
+
+
+def _blindness(report: Report) -> Iterator[str]:
+    if LensState.ACTIVE not in dict(report.run.lenses).values():
+        yield "Nothing was checked."
+
+
+def _error(number: int, total: int, finding: Finding) -> Iterator[str]:
+    yield memcheck_words(number, total, finding)[1]
+    yield from _stack(finding.allocation)
+    for title, stack in titled_stacks(finding):
+        yield f" {title.removesuffix(':')}"
+        yield from _stack(stack)
+    yield ""
 
 
 def _heap(report: Report) -> Iterator[str]:

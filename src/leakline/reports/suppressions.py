@@ -19,11 +19,15 @@ _VALGRIND_KINDS = {
 
 def valgrind(findings: Iterable[Finding]) -> str:
     """One entry per finding that has a call stack and a kind Valgrind knows."""
-    return "".join(
-        "\n".join(_valgrind_entry(finding)) + "\n"
-        for finding in findings
-        if finding.kind in _VALGRIND_KINDS and finding.allocation.frames
-    )
+    entries = (valgrind_entry(finding) for finding in findings)
+    return "".join("\n".join(lines) + "\n" for lines in entries if lines)
+
+
+def valgrind_entry(finding: Finding) -> tuple[str, ...]:
+    """The lines of the entry for one finding; none when Valgrind knows no such kind."""
+    if finding.kind not in _VALGRIND_KINDS or not finding.allocation.frames:
+        return ()
+    return tuple(_valgrind_entry(finding))
 
 
 def lsan(findings: Iterable[Finding]) -> str:

@@ -5,7 +5,7 @@ Memcheck, `leakedbytes` of a lost block counts what is lost with it.
 """
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from leakline.model.finding import Finding
@@ -13,18 +13,26 @@ from leakline.model.report import Process, Report
 from leakline.model.stack import Frame, Stack
 from leakline.reports.evidence import titled_stacks
 from leakline.reports.memcheck_words import is_memory, memcheck_words
-from leakline.reports.xml import HEADER, element
+from leakline.reports.suppressions import valgrind_entry
+from leakline.reports.xml import HEADER, element, lines_element
 
 _NO_PROCESS = Process(0, (), "")
 _NO_FRAME = Frame()
 
 
-def render(report: Report, _folder: Path) -> str:
-    """The whole document; paths stay absolute, as in Valgrind's."""
-    return "\n".join([HEADER, "", *_document(report), ""])
+def render(report: Report, _folder: Path, *, suppressions: bool = False) -> str:
+    """The whole document; paths stay absolute, as in Valgrind's.
+
+    With `suppressions`, as with --gen-suppressions=all, each error carries the entry
+    that hides it.
+    """
+    write_suppression = _suppression if suppressions else _no_suppression
+    return "\n".join([HEADER, "", *_document(report, write_suppression), ""])
 
 
-def _document(report: Report) -> Iterator[str]:
+def _document(
+    report: Report, write_suppression: Callable[[Finding], Iterator[str]]
+) -> Iterator[str]:
     yield "<valgrindoutput>"
     yield element("protocolversion", 4)
     yield element("protocoltool", "memcheck")
@@ -33,7 +41,10 @@ def _document(report: Report) -> Iterator[str]:
     yield from _status("FINISHED")
     stacks = _Stacks()
     for number, finding in enumerate(report.findings):
+        yield "<error>"
         yield from _error(number, len(report.findings), finding, stacks)
+        yield from write_suppression(finding)
+        yield "</error>"
     yield "<errorcounts>"
     yield "</errorcounts>"
     yield from _suppressed(report)
@@ -67,7 +78,6 @@ def _status(state: str) -> Iterator[str]:
 def _error(
     number: int, total: int, finding: Finding, stacks: "_Stacks"
 ) -> Iterator[str]:
-    yield "<error>"
     yield f"  {element('unique', f'{number:#x}')}"
     yield f"  {element('tid', 1)}"
     yield from _what(number, total, finding)
@@ -75,7 +85,34 @@ def _error(
     for title, stack in titled_stacks(finding):
         yield f"  {element('auxwhat', title)}"
         yield from stacks.written(stack)
-    yield "</error>"
+
+
+def _suppression(finding: Finding) -> Iterator[str]:
+    lines = valgrind_entry(finding)
+    if not lines:
+        return
+    name, kind, *rest = (line.strip() for line in lines[1:-1])
+    yield "  <suppression>"
+    yield f"    {element('sname', name)}"
+    yield f"    {element('skind', kind)}"
+    yield from map(_suppressed_frame, rest)
+    yield f"    {lines_element('rawtext', lines)}"
+    yield "  </suppression>"
+
+
+def _suppressed_frame(line: str) -> str:
+    word, _, value = line.partition(":")
+    match word:
+        case "match-leak-kinds":
+            return f"    {element('skaux', line)}"
+        case "fun" | "obj":
+            return f"    <sframe>{element(word, value)}</sframe>"
+        case _:
+            return "    <sframe></sframe>"
+
+
+def _no_suppression(_finding: Finding) -> Iterator[str]:
+    return iter(())
 
 
 def _what(number: int, total: int, finding: Finding) -> Iterator[str]:
