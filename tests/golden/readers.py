@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import github_action_utils
 from junitparser import JUnitXml, TestSuite
 from ValgrindCI.parse import ValgrindData
 
@@ -75,6 +76,27 @@ def _command(line: str) -> Command:
     pairs = (pair.split("=", 1) for pair in match[2].split(","))
     properties = {key: _unescaped(value) for key, value in pairs}
     return Command(match[1], properties, _unescaped(match[3]))
+
+
+def as_others_write(command: Command) -> None:
+    """Prints the command by a library that others wrote for it."""
+    write = {
+        "error": github_action_utils.error,
+        "warning": github_action_utils.warning,
+        "notice": github_action_utils.notice,
+    }[command.level]
+    numbers = {
+        key: int(command.properties[key])
+        for key in ("line", "col")
+        if key in command.properties
+    }
+    texts = {
+        key: command.properties[key]
+        for key in ("file", "title")
+        if key in command.properties
+    }
+    assert {*numbers, *texts} == {*command.properties}
+    write(command.message, **texts, **numbers)  # type: ignore[arg-type]  # by name
 
 
 def _unescaped(text: str) -> str:

@@ -13,6 +13,7 @@ from leakline.model.report import Report
 from leakline.model.stack import Stack
 
 from .readers import (
+    as_others_write,
     pprof,
     pprof_total,
     read_github,
@@ -117,6 +118,27 @@ def test_valgrind_readers_find_the_allocation_and_the_loss(written: Written) -> 
     title = "the last reference in memory was lost here, overwritten (`cache`):"
     assert error.auxwhat == title
     assert (error.auxstack[0].func, error.auxstack[0].line) == ("refresh", 15)
+
+
+@pytest.mark.parametrize("sample", [*REPORTS, "markup"])
+def test_annotations_are_written_as_others_write_them(
+    sample: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = hostile_report() if sample == "markup" else REPORTS[sample]
+    text = formats.render("github", report, Path(FOLDER)).decode()
+    for command in read_github(text):
+        as_others_write(command)
+    theirs = capsys.readouterr().out
+    assert list(map(_parts, text.splitlines())) == list(
+        map(_parts, theirs.splitlines())
+    )
+
+
+def _parts(line: str) -> tuple[list[str], str]:
+    """The command with its properties in order of their names, and the message."""
+    _, head, message = line.split("::", 2)
+    level, _, properties = head.partition(" ")
+    return [level, *sorted(properties.split(","))], message
 
 
 @pytest.mark.parametrize("kind", Kind)
