@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from .command import leakline
+from .conftest import PROGRAMS
 
+STATEMENTS = PROGRAMS / "joined_statements.c"
 EXAMPLE = Path(__file__).parents[2] / "examples/inventory/inventory.c"
 
 
@@ -35,6 +37,29 @@ def test_a_leak_that_both_found_is_one(reports: tuple[str, str]) -> None:
     assert not [one for one in findings if one["engines"] == ["static"]]
     with_ = leakline("report", reports[0], "--with", reports[1], "--format", "json")
     assert with_.stdout == done.stdout
+
+
+@pytest.fixture(scope="module")
+def checked_statements(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The check of allocations that span lines."""
+    check = tmp_path_factory.mktemp("statements") / "check.json"
+    leakline("check", "--format", "json", "--report-file", check, STATEMENTS)
+    return check
+
+
+@pytest.mark.parametrize(
+    "compiler", [("gcc", "-O0"), ("gcc", "-O2"), ("clang-19", "-O2")]
+)
+def test_statements_of_several_lines_are_joined(
+    compiler: tuple[str, str], checked_statements: Path, tmp_path: Path
+) -> None:
+    program, report = tmp_path / "program", tmp_path / "report.json"
+    words = (*compiler, "-g", "-D_GNU_SOURCE", STATEMENTS, "-o", program)
+    subprocess.run(words, check=True)
+    options = ("--with", checked_statements, "--format", "json")
+    leakline("run", *options, "--report-file", report, "--", program)
+    findings = json.loads(report.read_text())["findings"]
+    assert [one["engines"] for one in findings] == [["reach", "static"]] * 7
 
 
 def test_the_story_names_variable_and_line(reports: tuple[str, str]) -> None:
