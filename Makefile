@@ -11,7 +11,7 @@ BUILD_PACKAGES := g++ libc6-dev python3-venv clang-19 llvm-19-dev
 TEST_PACKAGES := bash bzip2 chromium chromium-driver dwz gawk git gzip \
     nginx-light openssl perl python3 redis-server redis-tools sqlite3 xz-utils
 # Readers of our reports, manual page and completions.
-TEST_PACKAGES += golang-go groff jq patch procps zsh
+TEST_PACKAGES += fish golang-go groff jq patch procps zsh
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 18

@@ -1,8 +1,12 @@
 """Completions in real shells, and the manual page in a real formatter."""
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
+
+from leakline.cli.main import COMMANDS
 
 from .command import leakline
 
@@ -59,10 +63,37 @@ def test_zsh_takes_its_script() -> None:
     assert (done.stdout.strip(), done.stderr) == ("1", "")
 
 
-def test_fish_script_names_every_command() -> None:
+def offered_by_fish(words: str, home: Path) -> list[str]:
+    """What fish offers for the last word, without descriptions."""
     script = leakline("integrate", "fish").stdout
-    assert "-a snapshot -d 'look at the heap" in script
-    assert all(line.startswith(("complete -c ", "#")) for line in script.splitlines())
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"{script}\ncomplete -C '{words}'"],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HOME": str(home)},
+    )
+    assert done.stderr == ""
+    return [line.partition("\t")[0] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("leakline sn", ["snapshot"]),
+        ("leakline run --basel", ["--baseline"]),
+        ("leakline report x --format valgr", ["valgrind-xml"]),
+        ("leakline diff --raw", []),
+    ],
+)
+def test_fish_completes_commands_options_and_values(
+    words: str, expected: list[str], tmp_path: Path
+) -> None:
+    assert offered_by_fish(words, tmp_path) == expected
+
+
+def test_fish_offers_every_command(tmp_path: Path) -> None:
+    assert set(COMMANDS) <= set(offered_by_fish("leakline ", tmp_path))
 
 
 def test_the_manual_page_is_well_formed_and_names_every_option() -> None:
