@@ -1,22 +1,18 @@
 """The projects under `examples/`, built and tested as their users do."""
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from .conftest import LEAKLINE
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 BIN = LEAKLINE.parent
-WORKFLOW = EXAMPLES / "inventory/.github/workflows/leaks.yml"
 
 
 def call(*words: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -150,47 +146,3 @@ def test_the_pre_commit_hook_stops_a_leak(tmp_path: Path) -> None:
     done("git", "add", ".", cwd=project)
     result = call(*words, cwd=project, PRE_COMMIT_HOME=str(tmp_path / "home"))
     assert result.returncode == 0, result.stdout + result.stderr
-
-
-def action() -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
-    return document
-
-
-def run_action(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Does what a runner of GitHub does with the step that looks for leaks."""
-    document = action()
-    values = {name: one["default"] for name, one in document["inputs"].items()}
-    values |= inputs
-    step = document["runs"]["steps"][1]
-    env = {
-        name: values[text.removeprefix("${{ inputs.").removesuffix(" }}")]
-        for name, text in step["env"].items()
-    }
-    script = folder / "step.sh"
-    script.write_text(step["run"])
-    words = ("bash", "--noprofile", "--norc", "-eo", "pipefail", script)
-    return call(*words, cwd=folder, GITHUB_OUTPUT=str(folder / "output"), **env)
-
-
-def test_the_action_annotates_and_writes_sarif(tmp_path: Path) -> None:
-    shutil.copy(EXAMPLES / "inventory/inventory.c", tmp_path)
-    done("gcc", "-g", "-O1", "inventory.c", "-o", "inventory", cwd=tmp_path)
-    workflow = yaml.safe_load(WORKFLOW.read_text())
-    steps = workflow["jobs"]["leaks"]["steps"]
-    (step,) = (one for one in steps if "LEAKLINE" in one.get("uses", ""))
-    result = run_action(tmp_path, **step["with"])
-    assert result.returncode == 23, result.stdout + result.stderr
-    assert "::error file=inventory.c,line=34" in result.stdout
-    sarif = (tmp_path / "output").read_text().strip().removeprefix("sarif=")
-    results = json.loads((tmp_path / sarif).read_text())["runs"][0]["results"]
-    assert any("confirmed by both" in one["message"]["text"] for one in results)
-    known = shutil.copy(tmp_path / "leakline-reports/leaks.json", tmp_path / "known")
-    shutil.rmtree(tmp_path / "leakline-reports")
-    again = run_action(tmp_path, run="./inventory > out.txt", baseline=str(known))
-    assert again.returncode == 0, again.stdout + again.stderr
-
-
-def test_the_action_passes_on_the_failure_of_a_command(tmp_path: Path) -> None:
-    assert run_action(tmp_path, run="exit 7").returncode == 7
-    assert run_action(tmp_path, run="true").returncode == 0
