@@ -273,6 +273,24 @@ def test_hooks_are_called_for_heap_pointers_only(following: bytes) -> None:
     assert notes()[3] == 0
 
 
+@pytest.mark.parametrize("births", [False, True], ids=["losses", "births"])
+@pytest.mark.usefixtures("memory")
+def test_the_same_pointer_again_loses_nothing(*, births: bool) -> None:
+    code = b"\x48\x89\x03" + DEAD  # mov [rbx], rax
+    made = made_for(store_of(code, births=births))
+    lost, _ = made.places[0]
+    poke(TRAMPOLINES, made.code)
+    poke(CODE, code)
+    for stored, is_lost in ((HEAP + 0x30, False), (HEAP + 0x31, True)):
+        poke(NOTES, bytes(32))
+        poke(DATA, pack("<Q", HEAP + 0x30))
+        run(TRAMPOLINES, [stored, *[DATA] * 14], 0)
+        *_, place, calls = notes()
+        assert calls == births + is_lost
+        assert births or place == (lost if is_lost else 0)
+        assert unpack("<Q", peek(DATA, 8)) == (stored,)
+
+
 @pytest.mark.usefixtures("memory")
 def test_every_word_of_a_vector_is_looked_at() -> None:
     code = b"\xc5\xfe\x7f\x03\xc3"  # vmovdqu [rbx], ymm0

@@ -6,6 +6,7 @@
 
 #include "format/records.h"
 #include "heap/inspect.h"
+#include "lens/ordinals.h"
 #include "patch/births.h"
 #include "process/process.h"
 
@@ -54,14 +55,25 @@ void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site) 
     return ll_heap_reallocate(block, size_bytes, site);
 }
 
-bool ll_entry_before_release(void* block, ll_site site) {
+uintptr_t ll_entry_end_of_watched(const void* block) {
+    uintptr_t start = (uintptr_t)block;
+    uintptr_t end = start + ll_heap_requested_size(block);
+    if (LL_UNLIKELY(ll_ordinals_on)) {
+        ll_ordinals_freed(start);
+    }
+    bool is_watched =
+        (ll_releases_watched & LL_RELEASES_SKIPPED) != 0 || ll_stamps_refer(start, end);
+    return is_watched ? end : 0;
+}
+
+bool ll_entry_before_release(void* block, uintptr_t end, ll_site site) {
     uintptr_t start = (uintptr_t)block;
     if ((ll_releases_watched & LL_RELEASES_SKIPPED) != 0 &&
         ll_injector_skips(block, site)) {
         return false;
     }
     if (ll_stamps_on) {
-        ll_stamp_freed(start, start, start + ll_heap_requested_size(block), site);
+        ll_stamp_freed(start, start, end, site);
     }
     return true;
 }

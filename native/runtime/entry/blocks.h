@@ -18,15 +18,18 @@ LL_INLINE void* ll_entry_born(void* block) {
     return block;
 }
 
-// `site` is evaluated only while somebody wants to know of frees.
+// `site` is evaluated only for frees of which somebody wants to know: taking a stack
+// costs more than all else.
 #define LL_ENTRY_RELEASE(block, site)                                                  \
     do {                                                                               \
         if (LL_UNLIKELY(ll_touches_on) && ll_siblings_want(block)) {                   \
             ll_siblings_note((block), (site));                                         \
         }                                                                              \
-        if (LL_UNLIKELY(ll_releases_watched != 0) &&                                   \
-            !ll_entry_before_release((block), (site))) {                               \
-            break;                                                                     \
+        if (LL_UNLIKELY(ll_releases_watched != 0)) {                                   \
+            uintptr_t end = ll_entry_end_of_watched(block);                            \
+            if (end != 0 && !ll_entry_before_release((block), end, (site))) {          \
+                break;                                                                 \
+            }                                                                          \
         }                                                                              \
         if (LL_UNLIKELY(!ll_heap_release(block))) {                                    \
             ll_entry_refused(block);                                                   \
@@ -37,8 +40,12 @@ LL_INLINE void* ll_entry_born(void* block) {
 // that did not come from here. The call does nothing.
 void ll_entry_refused(const void* block);
 
-// Tells those who want to know of a free; false when it is not to happen.
-bool ll_entry_before_release(void* block, ll_site site);
+// A block is about to be freed. Its end when it matters by which call stack: the block
+// refers to others, or some frees are not to happen. 0 when it does not.
+uintptr_t ll_entry_end_of_watched(const void* block);
+
+// Tells those who want to know of such a free; false when it is not to happen.
+bool ll_entry_before_release(void* block, uintptr_t end, ll_site site);
 
 // realloc of a block while losses are stamped: references that move with the contents
 // are not lost, those behind a smaller size are, and none stays behind. NULL when

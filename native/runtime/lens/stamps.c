@@ -84,10 +84,16 @@ static uint64_t freed_mark(uintptr_t offset) {
     return (offset < farthest ? offset : farthest) / 8 << MARK_BITS | MARK_FREED;
 }
 
-void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t site) {
-    if (LL_UNLIKELY(ll_ordinals_on) && start == block) {
-        ll_ordinals_freed(block);
+bool ll_stamps_refer(uintptr_t start, uintptr_t end) {
+    for (uintptr_t at = start; at + sizeof(uint64_t) <= end; at += sizeof(uint64_t)) {
+        if (*(const uint64_t*)at >> 40 == LL_HEAP_TAG) {
+            return true;
+        }
     }
+    return false;
+}
+
+void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t site) {
     if (LL_UNLIKELY(!is_searched(end - start))) {
         return;
     }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "os/file.h"
 #include "os/memory.h"
 #include "patch/births.h"
 #include "patch/shadow.h"
@@ -11,8 +12,8 @@
 static const struct kind {
     char magic[8];
     char suffix[9];
-} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '5'}, ".plan5"},
-  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '5'}, ".births5"};
+} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '6'}, ".plan6"},
+  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '6'}, ".births6"};
 
 static const struct kind* wanted_kind(void) {
     return ll_births_on ? &births : &losses;
@@ -23,6 +24,11 @@ static bool is_for(const struct ll_plan_header* header, const uint8_t* build_id,
     return memcmp(header->magic, wanted_kind()->magic, sizeof header->magic) == 0 &&
            header->heap_tag == LL_HEAP_TAG && header->build_id_length == length &&
            memcmp(header->build_id, build_id, length) == 0;
+}
+
+static size_t tables_offset(const struct ll_plan_header* header) {
+    size_t pages = 1 + (size_t)header->text_page_count + header->code_page_count;
+    return pages * LL_PAGE_SIZE;
 }
 
 static bool lies_in_file(const struct ll_plan* plan) {
@@ -43,39 +49,62 @@ static bool lies_in_file(const struct ll_plan* plan) {
     return true;
 }
 
-static bool is_sound(struct ll_plan* plan, const uint8_t* build_id, uint32_t length) {
-    const struct ll_plan_header* header = plan->header;
-    if (!is_for(header, build_id, length)) {
+static size_t start_size(const struct ll_plan_header* header) {
+    return header->run_count * sizeof(struct ll_plan_run) +
+           header->mapping_count * sizeof(struct ll_plan_mapping);
+}
+
+static bool has_size(const struct ll_plan* plan, const struct ll_plan_header* header) {
+    return tables_offset(header) + start_size(header) +
+               header->patch_count * sizeof *plan->patches +
+               header->site_count * sizeof *plan->sites ==
+           plan->file.size_bytes;
+}
+
+static bool read_at(const struct ll_plan* plan, void* to, size_t size, size_t offset) {
+    return ll_file_read_at(plan->file.file, to, size, offset) == (long)size;
+}
+
+// What is read at every start is copied: the kernel makes a page of a mapped file
+// resident together with many around it.
+static bool copy_start(struct ll_plan* plan, const struct ll_plan_header* header) {
+    size_t size = start_size(header);
+    plan->copy_size_bytes = sizeof *header + size;
+    char* copy = ll_memory_map(plan->copy_size_bytes);
+    plan->header = (const struct ll_plan_header*)copy;
+    if (copy == NULL) {
         return false;
     }
-    size_t at = ll_plan_code_offset(plan, header->code_page_count);
-    size_t runs_size = header->run_count * sizeof *plan->runs;
-    size_t mappings_size = header->mapping_count * sizeof *plan->mappings;
-    size_t patches_size = header->patch_count * sizeof *plan->patches;
-    size_t sites_size = header->site_count * sizeof *plan->sites;
-    if (at + runs_size + mappings_size + patches_size + sites_size !=
-        plan->file.size_bytes) {
-        return false;
-    }
-    const char* tables = (const char*)header + at;
+    char* tables = copy + sizeof *header;
+    memcpy(copy, header, sizeof *header);
     plan->runs = (const struct ll_plan_run*)tables;
-    plan->mappings = (const struct ll_plan_mapping*)(tables + runs_size);
-    plan->patches = (const struct ll_plan_patch*)(tables + runs_size + mappings_size);
-    plan->sites =
-        (const struct ll_plan_site*)((const char*)plan->patches + patches_size);
-    return ll_plan_sum(tables, runs_size + mappings_size) == header->start_sum &&
-           lies_in_file(plan);
+    plan->mappings = (const struct ll_plan_mapping*)(plan->runs + header->run_count);
+    return read_at(plan, tables, size, tables_offset(header)) &&
+           ll_plan_sum(tables, size) == header->start_sum && lies_in_file(plan);
+}
+
+static bool read_plan(struct ll_plan* plan, const uint8_t* build_id, uint32_t length) {
+    struct ll_plan_header header;
+    if (!read_at(plan, &header, sizeof header, 0) ||
+        !is_for(&header, build_id, length) || !has_size(plan, &header) ||
+        !copy_start(plan, &header)) {
+        return false;
+    }
+    const char* rest = plan->file.start + tables_offset(&header) + start_size(&header);
+    plan->patches = (const struct ll_plan_patch*)rest;
+    plan->sites = (const struct ll_plan_site*)(plan->patches + header.patch_count);
+    return true;
 }
 
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,
                                   uint32_t build_id_length, struct ll_plan* plan) {
+    plan->header = NULL;
     enum ll_plan_verdict verdict = ll_plan_file_open(
         folder, build_id, build_id_length, wanted_kind()->suffix, &plan->file);
     if (verdict != LL_PLAN_OK) {
         return verdict;
     }
-    plan->header = (const struct ll_plan_header*)plan->file.start;
-    if (!is_sound(plan, build_id, build_id_length)) {
+    if (!read_plan(plan, build_id, build_id_length)) {
         ll_plan_close(plan);
         return LL_PLAN_DAMAGED;
     }
@@ -84,7 +113,10 @@ enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,
 
 void ll_plan_close(struct ll_plan* plan) {
     ll_plan_file_close(&plan->file);
-    plan->header = NULL;
+    if (plan->header != NULL) {
+        ll_memory_unmap((void*)plan->header, plan->copy_size_bytes);
+        plan->header = NULL;
+    }
 }
 
 void ll_plan_close_file(struct ll_plan* plan) {

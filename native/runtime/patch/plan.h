@@ -63,14 +63,15 @@ struct ll_plan_site {
 
 struct ll_plan {
     struct ll_plan_file file;
-    const struct ll_plan_header* header; // start of the mapped file
+    const struct ll_plan_header* header; // a copy, with runs and mappings behind it
+    size_t copy_size_bytes;
     const struct ll_plan_run* runs;
     const struct ll_plan_mapping* mappings;
-    const struct ll_plan_patch* patches;
+    const struct ll_plan_patch* patches; // in the mapped file
     const struct ll_plan_site* sites;
 };
 
-// Opens `folder`/<build-id in hex>.plan5, or .births5 when births are noted. On
+// Opens `folder`/<build-id in hex>.plan6, or .births6 when births are noted. On
 // anything but OK nothing stays open.
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,
                                   uint32_t build_id_length, struct ll_plan* plan);

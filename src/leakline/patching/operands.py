@@ -99,6 +99,11 @@ def operand_of(instruction: Instruction) -> Operand | None:
 _UNUSUAL = -1
 
 
+def number_of(register: int) -> int | None:
+    """Return the number of a general register of 64 bits; None for others."""
+    return _NUMBERS.get(register)
+
+
 def _number(register: int) -> int | None:
     if register == Register.NONE:
         return None

@@ -19,7 +19,7 @@ from iced_x86 import (
 )
 
 from leakline.patching.masks import Mask, is_masked, mask_of
-from leakline.patching.operands import Operand, operand_of
+from leakline.patching.operands import Operand, number_of, operand_of
 from leakline.symbols.unwind_tables import Function, Rule
 
 _WRITES = {
@@ -61,6 +61,7 @@ class Store:
         bears: It only writes, and what it writes shall be looked at.
         repeats: A string instruction takes its steps from rcx.
         mask: Which of its bytes a vector store writes; None for all.
+        source: Number of the general register that it writes as it is, or None.
     """
 
     address: int
@@ -76,6 +77,7 @@ class Store:
     repeats: bool = False
     bears: bool = False
     mask: Mask | None = None
+    source: int | None = None
 
     @property
     def always_calls(self) -> bool:
@@ -246,8 +248,16 @@ def _consider(  # noqa: PLR0913, PLR0917 - what the loop over instructions knows
                 else 0,
                 bears=census.births and mask is None and _only_writes(instruction),
                 mask=mask,
+                source=_source_of(instruction),
             )
         )
+
+
+def _source_of(instruction: Instruction) -> int | None:
+    """Return the number of the register that a plain store writes."""
+    if instruction.code != Code.MOV_RM64_R64:
+        return None
+    return number_of(instruction.op1_register)
 
 
 def _displacement_at(code: bytes, function: Function, instruction: Instruction) -> int:

@@ -7,6 +7,7 @@ the flags are dead, saves nothing; the path of a loss calls a hook of the runtim
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from struct import pack
+from typing import NamedTuple
 
 from leakline.patching.eviction import Plain, moved
 from leakline.patching.masks import Mask
@@ -30,6 +31,17 @@ LANE_HOOKS = {1: 13, 2: 14, 4: 15, 8: 16}
 _RAX, _RCX, _RSP, _RBP = 0, 1, 4, 5
 _RED_ZONE = 128
 _SHORT_JUMP = range(-128, 128)
+
+
+class _Jump(NamedTuple):
+    """The opcodes of a jump with a distance of one byte, and of four."""
+
+    short: bytes
+    long: bytes
+
+
+_ALWAYS = _Jump(b"\xeb", b"\xe9")
+_IF_EQUAL = _Jump(b"\x74", b"\x0f\x84")
 
 # One instruction that a trampoline runs.
 Step = Store | Plain
@@ -66,7 +78,10 @@ def trampoline(steps: Sequence[Step], address: int) -> Trampoline:
             assembler.move(step)
         else:
             checks += _checked_store(assembler, step)
-    assembler.jump(steps[-1].address + len(steps[-1].code))
+    last = steps[-1]
+    assembler.jump(last.address + len(last.code))
+    if checks and checks[-1].store is last and not last.bears:
+        checks[-1] = replace(checks[-1], is_last=True)
     for check in checks:
         _call_hook(assembler, check)
     return Trampoline(bytes(assembler.code), tuple(assembler.places))
@@ -124,13 +139,14 @@ class Assembler:
             raise OverflowError
         self.code += b"\xe9" + pack("<i", distance)
 
-    def jump_back(self, offset: int) -> None:
+    def jump_back(self, offset: int, jump: _Jump) -> None:
         """Append a jump to an offset in this code."""
         distance = offset - (len(self.code) + 2)
         if distance in _SHORT_JUMP:
-            self.code += b"\xeb" + pack("<b", distance)
+            self.code += jump.short + pack("<b", distance)
         else:
-            self.jump(self.address + offset)
+            distance = offset - (len(self.code) + len(jump.long) + 4)
+            self.code += jump.long + pack("<i", distance)
 
     def land(self, end_of_jump: int) -> None:
         """Let a short jump that ends at an offset lead here."""
@@ -154,12 +170,18 @@ class _Check:
         hook: Number of the hook to call.
         hits: Ends of its short jumps to the call.
         resume: Where the call goes on.
+        written: Number of the register that the store writes, when the check comes
+            before it and the flags are dead.
+        is_last: Nothing follows but the store and the jump back, for which the call
+            has a copy of its own.
     """
 
     store: Store
     hook: int
     hits: tuple[int, ...]
     resume: int
+    written: int | None = None
+    is_last: bool = False
 
 
 def _checked_store(assembler: Assembler, store: Store) -> list[_Check]:
@@ -173,7 +195,9 @@ def _checked_store(assembler: Assembler, store: Store) -> list[_Check]:
         assembler.move(store)
         return []
     check = _check if store.flags_dead else _check_without_flags
-    checks = [check(assembler, store, WORD_HOOKS[store.words])]
+    written = store.source if store.flags_dead else None
+    before = check(assembler, store, WORD_HOOKS[store.words])
+    checks = [replace(before, written=written)]
     assembler.move(store)
     if store.bears:
         checks.append(check(assembler, store, BIRTH_HOOKS[store.words]))
@@ -217,6 +241,10 @@ def _call_hook(assembler: Assembler, check: _Check) -> None:
     for hit in check.hits:
         assembler.land(hit)
     if store.flags_dead:
+        if check.written is not None:
+            # cmp [slot], register: the same pointer again loses nothing
+            assembler.memory("39", check.written, store.operand, wide=True)
+            assembler.jump_back(check.resume, _IF_EQUAL)
         assembler.raw("4883c480 50 51")  # add rsp, -128; push rax; push rcx
         _call_for(assembler, check, _RED_ZONE + 16)
         assembler.raw("59 58 4883ec80")  # pop rcx; pop rax; sub rsp, -128
@@ -228,7 +256,11 @@ def _call_hook(assembler: Assembler, check: _Check) -> None:
         _call_for(assembler, check, _RED_ZONE + 24)
         assembler.raw("58 047f 9e")  # pop rax; add al, 127 (overflow); sahf
         assembler.raw("59 58 488da42480000000")  # and lea rsp, [rsp + 128]
-    assembler.jump_back(check.resume)
+    if check.is_last:
+        assembler.move(store)
+        assembler.jump(store.address + len(store.code))
+    else:
+        assembler.jump_back(check.resume, _ALWAYS)
 
 
 def _call_for(assembler: Assembler, check: _Check, pushed: int) -> None:
