@@ -58,6 +58,10 @@ void ll_loss_describe(struct ll_block block, struct ll_group_key* key) {
     }
 }
 
+static uint32_t birth_node(struct ll_birth birth) {
+    return birth.is_known ? store_node(birth.place, birth.caller) : 0;
+}
+
 uint32_t ll_loss_birth(struct ll_block block) {
     struct ll_stamp stamp =
         ll_stamp_latest(ll_block_start(block), ll_block_size(block));
@@ -65,6 +69,9 @@ uint32_t ll_loss_birth(struct ll_block block) {
         ll_is_site(stamp.return_address)) {
         return 0;
     }
-    struct ll_birth birth = ll_birth_at(stamp.granule);
-    return birth.is_known ? store_node(birth.place, birth.caller) : 0;
+    return birth_node(ll_birth_at(stamp.granule));
+}
+
+uint32_t ll_birth_of_slot(uintptr_t slot, uintptr_t pointer) {
+    return ll_births_on ? birth_node(ll_birth_in(slot, pointer)) : 0;
 }

@@ -14,6 +14,7 @@
 #include "lens/mark_roots.h"
 #include "lens/ordinals.h"
 #include "lens/pages.h"
+#include "lens/references.h"
 #include "lens/stack_records.h"
 #include "lens/stamps.h"
 #include "lens/stopped_frames.h"
@@ -31,6 +32,7 @@ struct sight {
     struct ll_tally tally;
     struct ll_stopped_frames frames; // empty unless dead slots are asked for
     struct ll_held held;             // what they hold
+    struct ll_references references; // empty unless asked for
     struct ll_roots_seen roots;
     struct ll_classified classified;
     uint64_t mark_ns;
@@ -59,6 +61,7 @@ uint64_t ll_reach_look(const struct ll_look* look, const struct ll_world* world)
     write_not_seen(&sight, world);
     uint32_t groups = write_groups(&sight.tally.groups);
     ll_held_write(&sight.held, &sight.frames);
+    ll_references_write(&sight.references);
     ll_pages_write();
     ll_injector_write();
     if (ll_touches_on) {
@@ -162,6 +165,9 @@ static void mark_and_classify(struct sight* sight, const struct ll_look* look,
         mark_with_held(sight, marker, look, world);
     } else {
         mark(sight, marker, look, world, NULL);
+    }
+    if (ll_options.references) {
+        ll_references_find(&sight->references);
     }
     if (sight->roots.complete) {
         sight->classified = ll_classify(marker, &sight->tally);

@@ -35,13 +35,16 @@ LL_IN_HOOK static bool is_for(const struct note* note, uintptr_t slot,
     return note->slot == slot && (note->pointer ^ pointer) / GRANULE == 0;
 }
 
-LL_IN_HOOK void ll_births_carry(uintptr_t slot, uintptr_t pointer) {
+LL_IN_HOOK struct ll_birth ll_birth_in(uintptr_t slot, uintptr_t pointer) {
     const struct note* note = note_of(slot);
-    struct ll_birth* birth = birth_of(pointer);
-    bool is_known = is_for(note, slot, pointer);
-    birth->caller = is_known ? note->origin.caller : 0;
-    birth->place = is_known ? note->origin.place : 0;
-    birth->is_known = is_known;
+    if (!is_for(note, slot, pointer)) {
+        return (struct ll_birth){0};
+    }
+    return (struct ll_birth){note->origin.caller, note->origin.place, 1};
+}
+
+LL_IN_HOOK void ll_births_carry(uintptr_t slot, uintptr_t pointer) {
+    *birth_of(pointer) = ll_birth_in(slot, pointer);
 }
 
 void ll_births_move(const uint64_t* from, const uint64_t* to, size_t size_bytes) {

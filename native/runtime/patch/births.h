@@ -34,3 +34,6 @@ void ll_births_move(const uint64_t* from, const uint64_t* to, size_t size_bytes)
 
 // The birth kept for the granule of `pointer`.
 struct ll_birth ll_birth_at(uintptr_t pointer);
+
+// The birth of the reference in `slot` to `pointer`, as long as it is there.
+struct ll_birth ll_birth_in(uintptr_t slot, uintptr_t pointer);

@@ -69,6 +69,8 @@ def run(arguments: Namespace) -> int:
     presentation.check(arguments)
     command = _command(arguments.command)
     path = find_program(command[0], os.environ.get("PATH"))
+    if arguments.references and arguments.show == presentation.SHOWN_BY_DEFAULT:
+        arguments.show = "all"
     # The second run tells whole stacks only of what variables lost.
     arguments.loss_stacks |= arguments.refine
     watching.check(arguments, path)

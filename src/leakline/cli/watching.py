@@ -50,6 +50,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "frames; several times the cost of lens loss (implies --lens loss)",
     )
     parser.add_argument(
+        "--references",
+        action="store_true",
+        help="for blocks that are not lost: tell which variables and blocks refer to "
+        "them, and with --births where those references were created",
+    )
+    parser.add_argument(
         "--no-children",
         action="store_true",
         help="do not watch the programs that the program starts",
@@ -132,6 +138,8 @@ def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
         options["depth"] = str(arguments.depth)
     if arguments.loss_stacks:
         options["loss_stacks"] = "1"
+    if arguments.references:
+        options["references"] = "1"
     if arguments.raw_blocks:
         options["raw_blocks"] = "1"
     if arguments.no_children:

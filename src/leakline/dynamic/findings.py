@@ -6,11 +6,12 @@ from leakline.dynamic.fingerprint import Fingerprints
 from leakline.dynamic.idleness import with_idleness
 from leakline.dynamic.losses import Losses
 from leakline.dynamic.merge import GroupKey, Groups, HeapGroup
+from leakline.dynamic.references import References
 from leakline.dynamic.sites import birth_at_site
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.touches import with_touches
 from leakline.dynamic.traces import Trace
-from leakline.model.finding import Confidence, Engine, Finding, Kind
+from leakline.model.finding import Confidence, Engine, Finding, Kind, Reference
 from leakline.model.stack import Stack
 
 
@@ -68,6 +69,7 @@ def _finding(name: str, key: GroupKey, group: HeapGroup, losses: Losses) -> Find
         leader=builder.stack(key.leader) if key.leader else None,
         birth=_birth(key, group, builder),
         loss=loss,
+        references=_references(key, group, losses),
         processes=tuple(sorted(group.pids)),
         path=path,
         notes=(*group.notes, *notes),
@@ -77,6 +79,14 @@ def _finding(name: str, key: GroupKey, group: HeapGroup, losses: Losses) -> Find
     if group.touches is not None:
         finding = with_touches(finding, group.touches, builder)
     return finding
+
+
+def _references(
+    key: GroupKey, group: HeapGroup, losses: Losses
+) -> tuple[Reference, ...]:
+    if not group.slots:
+        return ()
+    return References(losses.builder, losses.reader).describe(group.slots, key.stack)
 
 
 def _birth(key: GroupKey, group: HeapGroup, builder: StackBuilder) -> Stack | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from leakline.dynamic.code_reader import CodeReader
 from leakline.dynamic.hints import Hints
 from leakline.dynamic.merge import GroupKey
 from leakline.dynamic.refined import WHY_NOT, Refinement
@@ -54,6 +55,11 @@ class Losses:
         """Both ways to explain share what they read of the modules."""
         self._hints = Hints(self.builder)
         self._refinement = Refinement(self._hints.reader)
+
+    @property
+    def reader(self) -> CodeReader:
+        """What was read of the modules."""
+        return self._hints.reader
 
     def explain(self, key: GroupKey) -> Explained:
         """The loss of a group's blocks."""

@@ -4,13 +4,21 @@ The address comes from registers; what those hold is told by debug information a
 instruction, or by the instructions before it in the same straight line of code.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from elftools.common.exceptions import ELFError
 from elftools.dwarf.die import DIE
-from iced_x86 import FlowControl, Instruction, Mnemonic, OpKind, Register, RegisterExt
+from iced_x86 import (
+    FlowControl,
+    Instruction,
+    MemorySizeExt,
+    Mnemonic,
+    OpKind,
+    Register,
+    RegisterExt,
+)
 
 from leakline.dynamic.code_reader import CodeReader
 from leakline.dynamic.value_flow import KEPT_BY_CALLS
@@ -60,12 +68,24 @@ class Lvalues:
 
     def stored_by(self, address: int) -> Lvalue | None:
         """The place that the store at an address writes to."""
+        return self._stored(address, lambda _: 0)
+
+    def stored_in_block(self, address: int, offset: int) -> Lvalue | None:
+        """The place at an offset of the block that a store writes to.
+
+        A store of several words writes several fields.
+        """
+        return self._stored(address, lambda one: _word_inside(one, offset))
+
+    def _stored(
+        self, address: int, inside: Callable[[Instruction], int]
+    ) -> Lvalue | None:
         code = self.reader.code_at(self.module, address)
         instruction = code.instructions.get(address) if code is not None else None
         if code is None or instruction is None:
             return None
         try:
-            return self._operand(code, instruction, 0)
+            return self._operand(code, instruction, 0, inside(instruction))
         except (Uncertain, ELFError, KeyError, ValueError):
             return None
 
@@ -81,20 +101,32 @@ class Lvalues:
         except (Uncertain, ELFError, KeyError, ValueError):
             return None
 
+    def variable_at(self, at: int, code: Sequence[int]) -> str | None:
+        """The variable at an address, with its member if some code knows its type."""
+        names = []
+        for address in code or (0,):
+            try:
+                place = self._global(address, at)
+            except (Uncertain, ELFError, KeyError, ValueError):
+                continue
+            if place is not None:
+                names.append(place)
+        typed = [place.text for place in names if place.type is not None]
+        return next(iter([*typed, *(place.text for place in names)]), None)
+
     def _operand(
-        self, code: MachineCode, instruction: Instruction, depth: int
+        self, code: MachineCode, instruction: Instruction, depth: int, inside: int = 0
     ) -> Lvalue | None:
+        """A memory operand, or the place a few bytes behind its start."""
         if instruction.is_ip_rel_memory_operand:
-            at = int(instruction.ip_rel_memory_address)
+            at = int(instruction.ip_rel_memory_address) + inside
             return self._global(instruction.ip, at)
         slot = code.slot_of(instruction)
         if slot is not None:
-            place = Place(None, slot)
+            place = Place(None, slot + inside)
             return self._local(instruction.ip, place)
         indexed = instruction.memory_index != Register.NONE
-        displacement = int(instruction.memory_displacement)
-        if displacement >= 1 << 63:
-            displacement -= 1 << 64
+        displacement = _displacement(instruction) + inside
         for register in (instruction.memory_base, instruction.memory_index):
             if register != Register.NONE:
                 pointer = self._register(code, instruction.ip, int(register), depth)
@@ -180,6 +212,21 @@ class Lvalues:
         if member is not None:
             return Lvalue(name + member.path, member.type)
         return Lvalue(f"{name} + {inside}" if inside else name, None)
+
+
+def _displacement(instruction: Instruction) -> int:
+    unsigned = int(instruction.memory_displacement)
+    return unsigned - (1 << 64) if unsigned >= 1 << 63 else unsigned
+
+
+def _word_inside(instruction: Instruction, offset: int) -> int:
+    """How far inside of a store the word at an offset of its block lies.
+
+    If its register points to the start of the block; else the first word is meant.
+    """
+    inside = offset - _displacement(instruction)
+    size = MemorySizeExt.size(instruction.memory_size)
+    return inside if 0 < inside < size else 0
 
 
 def _behind(pointer: _Pointer, offset: int, *, indexed: bool) -> Lvalue | None:

@@ -10,7 +10,7 @@ from leakline.dynamic.stack_table import ProcessStacks
 from leakline.dynamic.touches import Touches
 from leakline.model.finding import Kind
 from leakline.recording._format import Cause as LossCause
-from leakline.recording._format import Group, GroupRecord
+from leakline.recording._format import Group, GroupRecord, Reference, ReferenceRecord
 
 KINDS = {
     Group.LOST: Kind.LOST,
@@ -32,12 +32,29 @@ class GroupKey(NamedTuple):
     loss_offset: int = 0
 
 
+class SlotKey(NamedTuple):
+    """What makes slots that refer to blocks alike; numbers of the stack table.
+
+    Attributes:
+        holder: The allocation of the block that they lie in, or with `is_variable` a
+            stack whose one address is that of the slot itself.
+        offset: Of the slot in the block.
+        birth: The store that created the reference, 0 if not known.
+    """
+
+    is_variable: bool
+    holder: int
+    offset: int
+    birth: int
+
+
 @dataclass(slots=True)
 class HeapGroup:
     """Blocks of one kind from one place, over all processes.
 
     Attributes:
         birth: Stack of the store that created the last reference to one of the blocks.
+        slots: How many slots of each kind refer to the blocks, when asked for.
     """
 
     blocks: int = 0
@@ -47,6 +64,7 @@ class HeapGroup:
     birth: int = 0
     pids: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    slots: dict[SlotKey, int] = field(default_factory=dict)
     idle: Idleness | None = None
     touches: Touches | None = None
 
@@ -58,6 +76,8 @@ class HeapGroup:
         self.indirect_bytes += other.indirect_bytes
         self.birth = self.birth or other.birth
         self.pids |= other.pids
+        for key, count in other.slots.items():
+            self.slots[key] = self.slots.get(key, 0) + count
         self.notes += [note for note in other.notes if note not in self.notes]
         if other.idle is not None:
             self.idle = self.idle or Idleness()
@@ -82,6 +102,22 @@ def add_snapshot(
             birth = snapshot.births.get(record.address, 0)
             if kind is Kind.LOST and birth:
                 group.birth = group.birth or stacks.number(birth)
+    for reference in snapshot.references:
+        _add_reference(groups, reference, stacks)
+
+
+def _add_reference(
+    groups: Groups, record: ReferenceRecord, stacks: ProcessStacks
+) -> None:
+    group = groups.get(GroupKey(Kind.REACHABLE, stacks.number(record.stack), 0))
+    if group is not None:
+        key = SlotKey(
+            record.kind == Reference.VARIABLE,
+            stacks.number(record.holder),
+            record.offset,
+            stacks.number(record.birth),
+        )
+        group.slots[key] = group.slots.get(key, 0) + record.slots
 
 
 def _add(
@@ -115,6 +151,9 @@ def used_stacks(groups: Groups, keys: Iterable[GroupKey]) -> set[int]:
     for key in keys:
         used.update((key.stack, key.leader, key.loss))
         used.add(groups[key].birth)
+        for slot in groups[key].slots:
+            used.add(slot.birth)
+            used.add(0 if slot.is_variable else slot.holder)
         touches = groups[key].touches
         if touches is not None:
             used |= touches.stacks

@@ -25,6 +25,7 @@ from leakline.recording._format import (
     ProcessEndRecord,
     ProcessStartRecord,
     Record,
+    ReferenceRecord,
     RefinableRecord,
     RefinedRecord,
     RefinedStepRecord,
@@ -54,6 +55,7 @@ class Snapshot:
     groups: list[GroupRecord] = field(default_factory=list)
     births: dict[int, int] = field(default_factory=dict)  # nodes by block
     held: list[StackHeldRecord] = field(default_factory=list)
+    references: list[ReferenceRecord] = field(default_factory=list)
     refinable: list[RefinableRecord] = field(default_factory=list)
     idle: list[IdleRecord] = field(default_factory=list)
     tracking: TrackingRecord | None = None
@@ -168,6 +170,7 @@ def _finish_process(log: ProcessLog, finished: Callable[[ProcessLog], None]) -> 
         snapshot.groups.clear()
         snapshot.births.clear()
         snapshot.held.clear()
+        snapshot.references.clear()
         snapshot.refinable.clear()
         snapshot.idle.clear()
         snapshot.touched.clear()
@@ -231,6 +234,8 @@ def _add_to_snapshot(snapshot: Snapshot, record: Record) -> None:
     match record:
         case StackHeldRecord():
             snapshot.held.append(record)
+        case ReferenceRecord():
+            snapshot.references.append(record)
         case BirthRecord():
             snapshot.births[record.address] = record.birth
         case RefinableRecord():

@@ -84,6 +84,25 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """Slots of one kind that still refer to blocks.
+
+    Attributes:
+        slot: The variable or field, None when not known.
+        slots: How many such slots there are.
+        offset: Of the slots in the block that holds them; 0 for variables.
+        holder: Allocation of the block that holds them; None for variables.
+        birth: The store that created one of the references.
+    """
+
+    slot: str | None
+    slots: int
+    offset: int = 0
+    holder: Stack | None = None
+    birth: Stack | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PathStep:
     """One step of the path that leads to a leak."""
 
@@ -127,6 +146,8 @@ class Finding:
         indirect_bytes: Their total requested size.
         leader: For indirectly lost blocks, the allocation of the lost block that
             leads to them.
+        references: For blocks that are not lost, the slots that refer to them; those with
+            the most slots first. Empty when nobody asked.
         used_before: Where the thread of the last access had used memory shortly before,
             the most recent first.
         stale_curve: The distribution of the blocks' staleness, rising in both; its last
@@ -151,6 +172,7 @@ class Finding:
     birth: Stack | None = None
     loss: Loss | None = None
     last_access: Stack | None = None
+    references: tuple[Reference, ...] = ()
     used_before: tuple[Stack, ...] = ()
     sibling_frees: tuple[Stack, ...] = ()
     staleness: Staleness | None = None

@@ -133,6 +133,13 @@ class Holder(IntEnum):
     MEMORY = 3
 
 
+class Reference(IntEnum):
+    """Values of `reference`."""
+
+    VARIABLE = 1
+    BLOCK = 2
+
+
 class FileHeader(NamedTuple):
     """Record `file_header`."""
 
@@ -465,6 +472,18 @@ class BirthRecord(NamedTuple):
     reserved: int
 
 
+class ReferenceRecord(NamedTuple):
+    """Record `reference`."""
+
+    stack: int
+    kind: int
+    holder: int
+    offset: int
+    birth: int
+    reserved: int
+    slots: int
+
+
 FILE_HEADER = Struct("<QII")
 CHUNK_HEADER = Struct("<IIIIQII")
 RECORD_HEADER = Struct("<II")
@@ -500,6 +519,7 @@ Record = (
     | RefinedStepRecord
     | SiblingFreeRecord
     | BirthRecord
+    | ReferenceRecord
 )
 
 
@@ -662,6 +682,11 @@ LAYOUTS: dict[int, Layout] = {
         Struct("<QII"),
         has_text=False,
     ),
+    31: Layout(
+        ReferenceRecord,
+        Struct("<IIIIIIQ"),
+        has_text=False,
+    ),
 }
 
 
@@ -743,6 +768,11 @@ OPTIONS: dict[str, RuntimeOption] = {
         bool,
         True,
         "record the stacks of blocks that are not lost, too",
+    ),
+    "references": RuntimeOption(
+        bool,
+        False,
+        "record which slots refer to blocks that are not lost",
     ),
     "context_depth": RuntimeOption(
         int,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from leakline.model.finding import Cause, Engine, Finding, Loss, Precision
+from leakline.model.finding import Cause, Engine, Finding, Loss, Precision, Reference
 from leakline.model.stack import Stack
 from leakline.reports.printable import printable
 
@@ -22,6 +22,16 @@ def titled_stacks(finding: Finding) -> Iterator[tuple[str, Stack]]:
         )
     for freed in finding.sibling_frees:
         yield "blocks like these are freed here:", freed
+
+
+def reference_title(reference: Reference) -> str:
+    """What still refers to blocks."""
+    name = f"`{printable(reference.slot)}`" if reference.slot else "an unnamed slot"
+    if reference.holder and not reference.slot:
+        name = f"the word at offset {reference.offset}"
+    count = f" ({reference.slots:,} slots)" if reference.slots > 1 else ""
+    inside = " in blocks" if reference.holder else ""
+    return f"still referred to by {name}{count}{inside}"
 
 
 def innermost(stacks: tuple[Stack, ...]) -> Stack:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from leakline.model.finding import Finding, Kind, Loss, PathStep, Staleness
+from leakline.model.finding import Finding, Kind, Loss, PathStep, Reference, Staleness
 from leakline.model.report import Comparison, Coverage, Process, Report, Run
 from leakline.model.stack import Frame, Stack
 from leakline.reports.places import relative_path
@@ -90,6 +90,7 @@ class _Writer:
             "birth": self.optional_stack(finding.birth),
             "loss": self.loss(finding.loss),
             "last_access": self.optional_stack(finding.last_access),
+            "references": [self.reference(one) for one in finding.references] or None,
             "used_before": [self.stack(stack) for stack in finding.used_before] or None,
             "sibling_frees": [self.stack(stack) for stack in finding.sibling_frees]
             or None,
@@ -101,6 +102,15 @@ class _Writer:
             "notes": list(finding.notes),
             "advice": finding.advice,
             "other_ids": list(finding.other_ids),
+        }
+
+    def reference(self, reference: Reference) -> dict[str, Any]:
+        return {
+            "slot": reference.slot,
+            "slots": reference.slots,
+            "offset": reference.offset,
+            "holder": self.optional_stack(reference.holder),
+            "birth": self.optional_stack(reference.birth),
         }
 
     def comparison(self, comparison: Comparison) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from leakline.model.finding import (
     Loss,
     PathStep,
     Precision,
+    Reference,
     Staleness,
     StalePoint,
 )
@@ -95,6 +96,7 @@ class _Reader:
             birth=value.optional("birth", self._stack),
             loss=value.optional("loss", self._loss),
             last_access=value.optional("last_access", self._stack),
+            references=value.many("references", self._reference),
             used_before=value.many("used_before", self._stack),
             sibling_frees=value.many("sibling_frees", self._stack),
             staleness=value.optional("staleness", _staleness),
@@ -105,6 +107,15 @@ class _Reader:
             notes=value.texts("notes"),
             advice=value.text("advice"),
             other_ids=value.texts("other_ids"),
+        )
+
+    def _reference(self, value: JsonObject) -> Reference:
+        return Reference(
+            value.optional_text("slot"),
+            value.count("slots"),
+            value.count("offset"),
+            value.optional("holder", self._stack),
+            value.optional("birth", self._stack),
         )
 
     def _loss(self, value: JsonObject) -> Loss:

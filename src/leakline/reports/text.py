@@ -4,10 +4,23 @@ import shlex
 import textwrap
 from collections.abc import Iterator
 
-from leakline.model.finding import HELD, Confidence, Finding, Kind, Loss, Staleness
+from leakline.model.finding import (
+    HELD,
+    Confidence,
+    Finding,
+    Kind,
+    Loss,
+    Reference,
+    Staleness,
+)
 from leakline.model.report import LensState, Report
 from leakline.model.stack import Stack
-from leakline.reports.evidence import innermost, loss_title, path_title
+from leakline.reports.evidence import (
+    innermost,
+    loss_title,
+    path_title,
+    reference_title,
+)
 from leakline.reports.frames import StackPrinter
 from leakline.reports.headlines import is_confirmed_by_both
 from leakline.reports.places import first_own_frame, relative_path
@@ -140,11 +153,24 @@ class _FindingPrinter:
         for title, stack in _titled_stacks(finding):
             yield self._title(title)
             yield from self._stacks.stack(stack, _INDENT)
+        for reference in finding.references:
+            yield from self._reference(reference)
         if finding.path:
             yield self._title(f"{path_title(finding)}:")
         for step in finding.path:
             file = printable(relative_path(step.file, self._style.folder))
             yield f"{_INDENT}{file}:{step.line}: {printable(step.event)}"
+
+    def _reference(self, reference: Reference) -> Iterator[str]:
+        """Who still refers to the blocks, and where that began."""
+        title = reference_title(reference)
+        if reference.holder:
+            title += f" {self._allocated_by(reference.holder)}"
+        if reference.birth is None:
+            yield self._title(title)
+            return
+        yield self._title(f"{title}; that reference was created here:")
+        yield from self._stacks.stack(reference.birth, _INDENT)
 
     def _notes(self, finding: Finding) -> Iterator[str]:
         if finding.leader:

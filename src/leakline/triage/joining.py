@@ -100,6 +100,7 @@ def _sum(one: Finding, other: Finding) -> Finding:
         birth=one.birth or other.birth,
         loss=one.loss or other.loss,
         last_access=one.last_access or other.last_access,
+        references=one.references or other.references,
         used_before=one.used_before if one.last_access else other.used_before,
         sibling_frees=one.sibling_frees or other.sibling_frees,
         staleness=one.staleness or other.staleness,

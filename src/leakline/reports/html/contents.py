@@ -7,8 +7,10 @@ wants to keep private. Evidence that was not seen has no key.
 from dataclasses import asdict
 from typing import Any
 
-from leakline.model.finding import Cause, Finding, PathStep, Staleness
+from leakline.model.finding import Cause, Finding, PathStep, Reference, Staleness
 from leakline.model.report import Coverage, Process, Report, Run
+from leakline.model.stack import Stack
+from leakline.reports.evidence import reference_title
 from leakline.reports.html.sources import embedded_sources
 from leakline.reports.html.tables import Tables
 from leakline.reports.json_ import totals
@@ -77,6 +79,7 @@ class _Writer:
             "loss": self._loss(finding),
             "last_access": finding.last_access
             and self.tables.stack(finding.last_access),
+            "references": [self._reference(one) for one in finding.references],
             "used_before": [self.tables.stack(s) for s in finding.used_before],
             "sibling_frees": [self.tables.stack(s) for s in finding.sibling_frees],
             "staleness": _staleness(finding.staleness),
@@ -87,6 +90,10 @@ class _Writer:
             "notes": self._words(finding.notes),
             "advice": self._privacy.text(finding.advice),
         }
+
+    def _reference(self, reference: Reference) -> dict[str, Any]:
+        title = self._privacy.text(reference_title(reference))
+        return {"title": title, "stack": self.tables.stack(reference.birth or Stack())}
 
     def _loss(self, finding: Finding) -> dict[str, Any] | None:
         loss = finding.loss

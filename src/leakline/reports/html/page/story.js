@@ -11,6 +11,7 @@ function storyView(finding) {
     element("ol", { class: "steps" }, storyOf(finding).map(stepView)),
     pathView(finding),
     staleness(finding),
+    ...(finding.references || []).map(({ title, stack }) => aside(title, stack)),
     ...(finding.used_before || []).map((stack) =>
       aside("Shortly before its last use, memory was used here", stack),
     ),
