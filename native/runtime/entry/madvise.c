@@ -11,6 +11,7 @@
 #include "heap/page_states.h"
 #include "os/backing.h"
 #include "os/memory.h"
+#include "os/shelves.h"
 #include "os/syscall.h"
 
 static bool is_backed(uintptr_t start, size_t size_bytes) {
@@ -18,12 +19,23 @@ static bool is_backed(uintptr_t start, size_t size_bytes) {
            start % LL_PAGE_SIZE == 0 && size_bytes > 0;
 }
 
-static int clear(uintptr_t start, size_t size_bytes) {
-    size_t size = (size_bytes + LL_PAGE_SIZE - 1) & ~(size_t)(LL_PAGE_SIZE - 1);
-    if (ll_backing_purge(start, size)) {
-        ll_page_states_end_watch(start, size);
+static void clear_piece(uintptr_t start, size_t size_bytes) {
+    if (ll_backing_purge(start, size_bytes)) {
+        ll_page_states_end_watch(start, size_bytes);
     } else {
-        memset((void*)start, 0, size);
+        memset((void*)start, 0, size_bytes);
+    }
+}
+
+// A merged page is none that the program could have asked for as a whole.
+static int clear(uintptr_t start, size_t size_bytes) {
+    uintptr_t end = (start + size_bytes + LL_PAGE_SIZE - 1) & ~(LL_PAGE_SIZE - 1UL);
+    while (start < end) {
+        uintptr_t piece_end = ll_shelves_piece_end(start, end);
+        if (!ll_shelves_is_merged(start)) {
+            clear_piece(start, piece_end - start);
+        }
+        start = piece_end;
     }
     return 0;
 }

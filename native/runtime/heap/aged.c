@@ -109,10 +109,17 @@ static void link_reusable(struct ll_span* span) {
     set_list(span, LL_LIST_REUSABLE);
 }
 
+// A page that cannot leave its shelf would be lent to others with it, so then the empty
+// span stays as it is, for good.
 static void dissolve(struct ll_span* span) {
     uint64_t mask = ll_lock_take_masked(&ll_units_lock);
     uintptr_t start = span->start;
     uint32_t unit_count = span->unit_count;
+    if (!ll_shelves_part(start, (size_t)unit_count << LL_UNIT_SHIFT)) {
+        set_list(span, LL_LIST_NONE);
+        ll_lock_drop_masked(&ll_units_lock, mask);
+        return;
+    }
     __atomic_store_n(&span->owner, LL_OWNER_NONE, __ATOMIC_SEQ_CST);
     __atomic_store_n(&span->remote, 0, __ATOMIC_RELAXED);
     span->pending_next = NULL;
@@ -215,10 +222,14 @@ static bool open_next(struct ll_aged_cursor* cursor, bool is_worn) {
     return span != NULL;
 }
 
-static bool is_on_watched_page(const struct ll_span* span, uint32_t index) {
+// Free places of a merged page hold blocks of others.
+static bool is_to_be_left(uintptr_t address) {
+    return ll_page_is_watched(address) || ll_shelves_is_merged(address);
+}
+
+static bool lies_on_one_to_be_left(const struct ll_span* span, uint32_t index) {
     uintptr_t start = span->start + (uintptr_t)index * span->block_size;
-    return ll_page_is_watched(start) ||
-           ll_page_is_watched(start + span->block_size - 1);
+    return is_to_be_left(start) || is_to_be_left(start + span->block_size - 1);
 }
 
 // Moves to the next place that can be taken; false at the end of the span.
@@ -229,7 +240,7 @@ static bool seek(struct ll_aged_cursor* cursor) {
     }
     for (; cursor->index < span->capacity; cursor->index++) {
         if (!ll_word_is_live(span, cursor->index) &&
-            !(cursor->is_second_pass && is_on_watched_page(span, cursor->index))) {
+            !(cursor->is_second_pass && lies_on_one_to_be_left(span, cursor->index))) {
             return true;
         }
     }

@@ -7,6 +7,7 @@
 #include "heap/heap.h"
 #include "heap/span.h"
 #include "os/lock.h"
+#include "os/shelves.h"
 
 // All cursors of one context. All zeros to begin with.
 struct ll_aged {
@@ -26,6 +27,15 @@ void* ll_aged_allocate(struct ll_aged* aged, unsigned class, size_t size_bytes,
 
 // Frees the block at `index`; false when none lives there.
 bool ll_aged_release(struct ll_span* span, uint32_t index);
+
+// What live blocks use of a page, and their class. False unless the page belongs to a
+// span that blocks are kept apart in, that no cursor is in, and whose blocks are small
+// enough to share a page. For a stopped world.
+bool ll_aged_use_of_page(uintptr_t page, struct ll_granules* used, uint32_t* class);
+
+// Whether the span of an address is such a one and half of it or more is free, as far
+// as can be told while others work on it.
+bool ll_aged_is_sparse(uintptr_t address);
 
 // In a forked child: spans stay, but no new block is aged and none is given back, for
 // other threads may have been in the middle of it.

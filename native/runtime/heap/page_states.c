@@ -2,7 +2,6 @@
 
 #include "heap/arena.h"
 #include "heap/span.h"
-#include "os/memory.h"
 
 struct ll_page_states ll_page_states;
 

@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-
-enum { LL_PAGE_SHIFT = 12 };
+#include "os/memory.h"
 
 // The state of a page: a flag, and since when it is watched.
 #define LL_PAGE_SEEN (UINT64_C(1) << 63) // was in the page table since it read as zeros

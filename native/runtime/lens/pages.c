@@ -6,6 +6,7 @@
 #include "format/records.h"
 #include "heap/page_states.h"
 #include "lens/pages_contexts.h"
+#include "lens/pages_merge.h"
 #include "lens/pages_state.h"
 #include "os/backing.h"
 #include "os/companion.h"
@@ -13,7 +14,7 @@
 #include "os/reclaim.h"
 #include "os/syscall.h"
 
-struct ll_pages ll_pages;
+struct ll_pages_lens ll_pages;
 
 static bool is_settled; // between ll_pages_settle and ll_pages_resume
 
@@ -31,6 +32,9 @@ bool ll_pages_prepare(void) {
     if (!ll_page_contexts_start((unsigned)ll_options.context_depth,
                                 (unsigned)ll_options.context_blocks)) {
         ll_pages.ended = "there was no memory to keep blocks apart";
+    }
+    if (ll_options.compact) {
+        ll_merging_start();
     }
     ll_pages.watch.reclaimed = ll_reclaim_count;
     ll_pages.state = LL_TRACKING_active;
@@ -88,6 +92,21 @@ bool ll_pages_scan_here(void) {
         ll_pages_end("the kernel no longer tells which pages are in use");
     }
     return is_known;
+}
+
+void ll_pages_merge(bool is_still) {
+    struct ll_presence presence;
+    if (ll_pages.state != LL_TRACKING_active || !ll_merging.is_on) {
+        return;
+    }
+    ll_pages_lock();
+    if (is_still && ll_backing_is_shared() && !ll_pinned_io_is_set_up() &&
+        ll_presence_open(&presence)) {
+        ll_merging_do(&presence);
+        ll_presence_close(&presence);
+    }
+    ll_merging_forget();
+    ll_pages_unlock();
 }
 
 void ll_pages_settle(void) {

@@ -28,6 +28,13 @@ void ll_pages_write(void);
 // known.
 bool ll_pages_idle_ns(struct ll_block block, uint64_t* lower_ns);
 
+// The value of a stop signal by which the companion asks for ll_pages_merge.
+#define LL_PAGES_MERGE_REQUEST (0x4c4c5350ULL << 32)
+
+// Saves memory by merging pages, as the companion proposed. `is_still` tells whether
+// all threads are stopped for certain; nothing happens if not.
+void ll_pages_merge(bool is_still);
+
 // Around fork, under the look lock and outside the heap's locks. Parent and child never
 // share the heap: the child gets it as it was and is not watched; the parent goes on
 // with a copy, or, when that would take long, is watched no more.

@@ -6,6 +6,7 @@
 #include "format/records.h"
 #include "heap/page_states.h"
 #include "heap/span.h"
+#include "heap/units.h"
 #include "lens/pages.h"
 #include "lens/pages_state.h"
 #include "os/backing.h"
@@ -16,24 +17,22 @@ enum { COPIED_BYTES_MAX = 64 << 20 };
 
 static bool was_shared; // set before the fork, for both sides
 
-static bool have_all_stopped(const struct ll_world* world) {
-    for (size_t i = 0; i < world->count; i++) {
-        if (!world->threads[i].stopped) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // Does something to the heap while no other thread runs. `action` is told whether that
 // is certain.
 static void do_alone(void (*action)(bool is_certain)) {
     struct ll_world world;
     bool is_stopped = ll_world_stop(&world);
-    action(is_stopped && have_all_stopped(&world));
+    action(is_stopped && ll_world_is_still(&world));
     if (is_stopped) {
         ll_world_resume(&world);
     }
+}
+
+// Nobody may put merged pages back to their places meanwhile.
+static void freeze_range(void) {
+    uint64_t mask = ll_lock_take_masked(&ll_units_lock);
+    ll_backing_freeze(ll_range.start, ll_range.used_bytes);
+    ll_lock_drop_masked(&ll_units_lock, mask);
 }
 
 // A private view begins with an empty page table, so what was touched before has to be
@@ -44,7 +43,7 @@ static void freeze(bool is_certain) {
     } else {
         ll_pages_scan_here();
     }
-    ll_backing_freeze(ll_range.start, ll_range.used_bytes);
+    freeze_range();
 }
 
 static void renew(bool is_certain) {
@@ -93,7 +92,7 @@ void ll_pages_fork_child(void) {
 static void leave(const char* sentence) {
     if (ll_backing_is_shared()) {
         ll_pages_lock();
-        ll_backing_freeze(ll_range.start, ll_range.used_bytes);
+        freeze_range();
         ll_pages_end(sentence);
         ll_pages_unlock();
     }

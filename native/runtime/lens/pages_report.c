@@ -7,9 +7,12 @@
 #include "heap/page_states.h"
 #include "lens/group.h"
 #include "lens/pages.h"
+#include "lens/pages_merge.h"
 #include "lens/pages_state.h"
 #include "lens/stack_records.h"
 #include "os/backing.h"
+#include "os/footprint.h"
+#include "os/shelves.h"
 #include "record/recording.h"
 
 enum { STEPS_SHIFT = 3, STEPS = 1 << STEPS_SHIFT };
@@ -226,6 +229,23 @@ static void write_tracking(void) {
     ll_record(LL_RECORD_tracking, &record, sizeof record, NULL, 0);
 }
 
+static void write_merging(void) {
+    if (!ll_merging.is_on) {
+        return;
+    }
+    struct ll_shelves_totals totals = ll_shelves_totals();
+    struct ll_record_merging record = {
+        .merged_pages = totals.merged_pages,
+        .shelves = totals.shelves,
+        .emptied_pages = ll_merging.emptied_pages,
+        .footprint_bytes = ll_footprint_bytes(),
+        .passes = ll_merging.passes,
+        .stopped_ns = ll_merging.stopped_ns,
+        .longest_stop_ns = ll_merging.longest_ns,
+    };
+    ll_record(LL_RECORD_merging, &record, sizeof record, NULL, 0);
+}
+
 static void say_not_seen(const char* sentence) {
     struct ll_record_not_seen record = {.reason = LL_NOT_SEEN_staleness};
     ll_record(LL_RECORD_not_seen, &record, sizeof record, sentence, strlen(sentence));
@@ -236,6 +256,7 @@ void ll_pages_write(void) {
         return;
     }
     write_tracking();
+    write_merging();
     if (ll_pages.ended != NULL) {
         say_not_seen(ll_pages.ended);
     }

@@ -6,7 +6,7 @@
 #include "lens/pages_watch.h"
 #include "os/lock.h"
 
-struct ll_pages {
+struct ll_pages_lens {
     uint32_t state;      // LL_TRACKING_*, 0: the lens is off
     bool is_coarse;      // a touch brings neighbours back, too
     struct ll_lock lock; // whoever changes the watch; the companion may die with it
@@ -15,7 +15,7 @@ struct ll_pages {
     uint64_t now_ms;   // processor time of the look under way
     const char* ended; // why the watch ended: a sentence, or NULL
 };
-extern struct ll_pages ll_pages;
+extern struct ll_pages_lens ll_pages;
 
 // Takes the lock; a companion that is no more does not keep it.
 void ll_pages_lock(void);

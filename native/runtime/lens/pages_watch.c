@@ -83,6 +83,13 @@ bool ll_watch_scan(struct ll_watch* watch, const struct ll_presence* presence,
     return true;
 }
 
+bool ll_watch_is_untouched(struct ll_watch* watch, const struct ll_presence* presence,
+                           uintptr_t page) {
+    return ll_presence_visit(presence, page, page + LL_PAGE_SIZE, note_present,
+                             watch) &&
+           is_watched(*ll_page_state(page));
+}
+
 void ll_watch_adapt(struct ll_watch* watch, uint64_t touches, uint64_t elapsed_ns) {
     uint64_t pages = page_count();
     uint64_t active = pages - watch->watched_pages;

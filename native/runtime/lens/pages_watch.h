@@ -31,6 +31,11 @@ typedef uint64_t ll_watch_clock(void);
 bool ll_watch_scan(struct ll_watch* watch, const struct ll_presence* presence,
                    ll_watch_clock* clock);
 
+// Whether a page is watched and nobody has touched it up to now; if somebody has, its
+// watch ends. For a stopped world.
+bool ll_watch_is_untouched(struct ll_watch* watch, const struct ll_presence* presence,
+                           uintptr_t page);
+
 // Sets the number of pages to be watched by what the touches since the last time cost:
 // more below 0.5 % of the processor time, fewer above 1.5 %.
 void ll_watch_adapt(struct ll_watch* watch, uint64_t touches, uint64_t elapsed_ns);

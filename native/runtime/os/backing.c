@@ -10,6 +10,7 @@
 #include "os/file.h"
 #include "os/memory.h"
 #include "os/presence.h"
+#include "os/shelves.h"
 #include "os/syscall.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -82,7 +83,7 @@ static bool make_file(struct backing_file* made) {
     made->descriptor = move_up((int)file);
     struct stat status;
     if (made->descriptor < 0 ||
-        ll_syscall(SYS_ftruncate, made->descriptor, range_bytes) != 0 ||
+        ll_syscall(SYS_ftruncate, made->descriptor, 2 * range_bytes) != 0 ||
         ll_syscall(SYS_fstat, made->descriptor, &status) != 0) {
         return false;
     }
@@ -114,10 +115,10 @@ bool ll_backing_is_shared(void) {
     return __atomic_load_n(&state, __ATOMIC_RELAXED) == SHARED;
 }
 
-static long map_file(const struct backing_file* file, uintptr_t start,
-                     size_t size_bytes, int flags) {
+static long map_place(const struct backing_file* file, uintptr_t start,
+                      size_t size_bytes, int flags, size_t place) {
     long result = ll_syscall(SYS_mmap, start, size_bytes, PROT_READ | PROT_WRITE, flags,
-                             file->descriptor, offset_of(start));
+                             file->descriptor, place);
     if (!is_error(result)) {
         // One huge page would stand for five hundred that nobody touched.
         (void)ll_syscall(SYS_madvise, start, size_bytes, MADV_NOHUGEPAGE);
@@ -125,14 +126,23 @@ static long map_file(const struct backing_file* file, uintptr_t start,
     return result;
 }
 
+static long map_file(const struct backing_file* file, uintptr_t start,
+                     size_t size_bytes, int flags) {
+    return map_place(file, start, size_bytes, flags, offset_of(start));
+}
+
 static long map_anonymous(uintptr_t start, size_t size_bytes, int flags) {
     return ll_syscall(SYS_mmap, start, size_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 }
 
-// Without the descriptor the mapping just before can still grow.
+// Without the descriptor the mapping just before can still grow, unless it leads to a
+// shelf.
 static long grow_mapping(uintptr_t start, size_t size_bytes) {
     uintptr_t last = start - LL_PAGE_SIZE;
+    if (ll_shelves_is_merged(last)) {
+        return -ENOMEM;
+    }
     long result =
         ll_syscall(SYS_mremap, last, LL_PAGE_SIZE, LL_PAGE_SIZE + size_bytes, 0);
     return is_error(result) ? result : (long)start;
@@ -162,12 +172,25 @@ bool ll_backing_purge(uintptr_t start, size_t size_bytes) {
                : ll_syscall(SYS_madvise, start, size_bytes, MADV_REMOVE) == 0;
 }
 
+// Merged pages one by one, so that no page ever shows what is another's.
+static bool map_pieces(uintptr_t start, uintptr_t end, int flags) {
+    while (start < end) {
+        uintptr_t piece_end = ll_shelves_piece_end(start, end);
+        if (is_error(map_place(&current, start, piece_end - start, flags,
+                               ll_shelves_place(start)))) {
+            return false;
+        }
+        start = piece_end;
+    }
+    return true;
+}
+
 bool ll_backing_freeze(uintptr_t start, size_t size_bytes) {
     struct stat status;
     if (state != SHARED || !is_ours(&current, &status)) {
         return state != SHARED;
     }
-    if (is_error(map_file(&current, start, size_bytes, MAP_PRIVATE | MAP_FIXED))) {
+    if (!map_pieces(start, start + size_bytes, MAP_PRIVATE | MAP_FIXED)) {
         return false;
     }
     __atomic_store_n(&state, FROZEN, __ATOMIC_RELAXED);
@@ -206,6 +229,17 @@ static bool copy_file_data(const struct backing_file* to, uintptr_t start,
     return at >= end || at == -ENXIO;
 }
 
+// Merged pages get places of their own again.
+static bool copy_merged(const struct backing_file* to, uintptr_t start, uintptr_t end) {
+    for (; start < end; start = ll_shelves_piece_end(start, end)) {
+        if (ll_shelves_is_merged(start) &&
+            !write_range(to->descriptor, start, start + LL_PAGE_SIZE)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 struct copying {
     int file;
     bool has_failed;
@@ -238,14 +272,48 @@ bool ll_backing_renew(uintptr_t start, size_t size_bytes) {
     }
     if (!copy_file_data(&fresh, start, size_bytes) ||
         !copy_private_data(&fresh, start, size_bytes) ||
+        !copy_merged(&fresh, start, start + size_bytes) ||
         is_error(map_file(&fresh, start, size_bytes, MAP_SHARED | MAP_FIXED))) {
         ll_file_close(fresh.descriptor);
         return false;
     }
     ll_file_close(current.descriptor);
     current = fresh;
+    ll_shelves_forget();
     __atomic_store_n(&state, SHARED, __ATOMIC_RELAXED);
     return true;
+}
+
+bool ll_backing_map_page(uintptr_t page, size_t place) {
+    struct stat status;
+    if (!is_ours(&current, &status)) {
+        return false;
+    }
+    int sharing = state == FROZEN ? MAP_PRIVATE : MAP_SHARED;
+    return !is_error(
+        map_place(&current, page, LL_PAGE_SIZE, sharing | MAP_FIXED, place));
+}
+
+bool ll_backing_read(size_t place, void* to, size_t size_bytes) {
+    struct stat status;
+    return is_ours(&current, &status) &&
+           ll_syscall(SYS_pread64, current.descriptor, to, size_bytes, place) ==
+               (long)size_bytes;
+}
+
+bool ll_backing_write(size_t place, const void* from, size_t size_bytes) {
+    struct stat status;
+    return is_ours(&current, &status) &&
+           ll_syscall(SYS_pwrite64, current.descriptor, from, size_bytes, place) ==
+               (long)size_bytes;
+}
+
+void ll_backing_empty(size_t place, size_t size_bytes) {
+    struct stat status;
+    if (state == SHARED && is_ours(&current, &status)) {
+        (void)ll_syscall(SYS_fallocate, current.descriptor,
+                         FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, place, size_bytes);
+    }
 }
 
 uint64_t ll_backing_bytes(void) {

@@ -31,5 +31,15 @@ bool ll_backing_freeze(uintptr_t start, size_t size_bytes);
 // nothing changed, when memory or descriptors ran out.
 bool ll_backing_renew(uintptr_t start, size_t size_bytes);
 
+// Maps one page of the range at a place of the file. False when the system refuses.
+bool ll_backing_map_page(uintptr_t page, size_t place);
+
+// Read and write the file at a place, by no mapping. False when that failed.
+bool ll_backing_read(size_t place, void* to, size_t size_bytes);
+bool ll_backing_write(size_t place, const void* from, size_t size_bytes);
+
+// Gives the memory behind a place back, unless a private view may still need it.
+void ll_backing_empty(size_t place, size_t size_bytes);
+
 // Bytes of memory that the file takes up.
 uint64_t ll_backing_bytes(void);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LL_PAGE_SIZE = 4096, LL_RANGE_SHIFT = 40 };
+enum { LL_PAGE_SHIFT = 12, LL_PAGE_SIZE = 1 << LL_PAGE_SHIFT, LL_RANGE_SHIFT = 40 };
 
 // Commits `first_bytes` at the start of a range for the heap, at a 1 TiB boundary that
 // nobody uses. NULL when there is none.

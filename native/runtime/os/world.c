@@ -68,12 +68,23 @@ static bool is_asked(int tid) {
     return false;
 }
 
-static long send_stop(int tid) {
+static siginfo_t message(uint64_t value) {
     siginfo_t information;
     memset(&information, 0, sizeof information);
     information.si_code = SI_QUEUE;
     information.si_pid = (pid_t)ll_syscall(SYS_getpid);
-    information.si_value.sival_ptr = (void*)(LL_STOP_MAGIC << 32 | stops);
+    information.si_uid = (uid_t)ll_syscall(SYS_geteuid);
+    information.si_value.sival_ptr = (void*)value;
+    return information;
+}
+
+bool ll_world_ask(int pid, uint64_t value) {
+    siginfo_t information = message(value);
+    return ll_syscall(SYS_rt_sigqueueinfo, pid, ll_world_signal(), &information) == 0;
+}
+
+static long send_stop(int tid) {
+    siginfo_t information = message(LL_STOP_MAGIC << 32 | stops);
     return ll_syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, ll_world_signal(),
                       &information);
 }
@@ -229,6 +240,15 @@ bool ll_world_stop(struct ll_world* world) {
     if (!listed || !collect(world)) {
         ll_world_resume(world);
         return false;
+    }
+    return true;
+}
+
+bool ll_world_is_still(const struct ll_world* world) {
+    for (size_t i = 0; i < world->count; i++) {
+        if (!world->threads[i].stopped) {
+            return false;
+        }
     }
     return true;
 }

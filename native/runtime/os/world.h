@@ -33,6 +33,9 @@ struct ll_world {
 // program's own use of the same signal number. Runs in the signal handler.
 typedef void ll_signal_handler(int signal, siginfo_t* information, void* context);
 
+// Asks a process, from the outside, by its stop signal and a value.
+bool ll_world_ask(int pid, uint64_t value);
+
 // Installs the handler for the stop signal. Called once at start.
 bool ll_world_start(int stop_signal, ll_signal_handler* others);
 
@@ -44,6 +47,9 @@ bool ll_world_stop(struct ll_world* world);
 // Lets the threads go on; system calls that the signal interrupted are restarted, so
 // the program never sees an EINTR because of us.
 void ll_world_resume(struct ll_world* world);
+
+// True when every thread stopped, and none merely could not be reached.
+bool ll_world_is_still(const struct ll_world* world);
 
 // True when the signal is the one that stops threads and asks for snapshots.
 bool ll_world_owns_signal(int signal);

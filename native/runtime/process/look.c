@@ -192,6 +192,27 @@ static void look_in_copy(void* argument) {
     ll_world_resume(&world);
 }
 
+static void merge_pages(void* unused) {
+    (void)unused;
+    struct ll_world world;
+    bool is_stopped = ll_world_stop(&world);
+    ll_pages_merge(is_stopped && ll_world_is_still(&world));
+    if (is_stopped) {
+        ll_world_resume(&world);
+    }
+}
+
+void ll_process_merge_pages(void) {
+    uint64_t mask;
+    if (!ll_process_is_watched() || look_stack == NULL || !ll_look_try_lock(&mask)) {
+        return;
+    }
+    if (!ll_life.ended) {
+        run_on_look_stack(merge_pages, NULL);
+    }
+    ll_look_unlock(mask);
+}
+
 void ll_process_snapshot(const struct ll_occasion* occasion) {
     struct looking looking = {.occasion = occasion};
     uint64_t mask;

@@ -55,6 +55,10 @@ void ll_process_leave(const struct ll_occasion* occasion, const char* sentence);
 // goes on meanwhile. Gives up when a look is under way.
 void ll_process_snapshot(const struct ll_occasion* occasion);
 
+// Stops the world to save memory, as lens `pages` asked. Gives up when a look is under
+// way.
+void ll_process_merge_pages(void);
+
 // What of the calling thread counts when it asks whether a block is referred to.
 struct ll_live_state {
     struct ll_registers registers;

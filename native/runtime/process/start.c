@@ -118,6 +118,9 @@ static void on_stop_signal(int signal, siginfo_t* information, void* context) {
             periodic ? LL_TRIGGER_periodic : LL_TRIGGER_demand, 0, context);
         occasion.request = (uint32_t)(value & (LL_REQUEST_PERIODIC - 1));
         ll_process_snapshot(&occasion);
+    } else if (information->si_code == SI_QUEUE && value == LL_PAGES_MERGE_REQUEST &&
+               allowed) {
+        ll_process_merge_pages();
     } else if (ll_life.on_foreign_signal != NULL) {
         ll_life.on_foreign_signal(signal, information, context);
     }

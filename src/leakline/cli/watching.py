@@ -72,6 +72,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="with lens pages: record every block, for `leakline blocks`",
     )
     parser.add_argument(
+        "--compact",
+        action="store_true",
+        help="with lens pages: let pages that nobody uses share memory",
+    )
+    parser.add_argument(
         "--budget",
         metavar="PERCENT",
         type=percent,
@@ -142,6 +147,8 @@ def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
         options["references"] = "1"
     if arguments.raw_blocks:
         options["raw_blocks"] = "1"
+    if arguments.compact:
+        options["compact"] = "1"
     if arguments.no_children:
         options["children"] = "0"
     if arguments.budget is not None:

@@ -27,6 +27,7 @@ from leakline.dynamic.stack_table import ProcessStacks, StackTable
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.staleness import Predicate, Test
 from leakline.dynamic.traces import Trace, is_second_run, traces
+from leakline.dynamic.tracking import tracking_remarks
 from leakline.model.finding import Finding, Kind
 from leakline.model.report import Report
 from leakline.model.stack import Frame
@@ -135,7 +136,7 @@ def _load(
         *sampling_sentences(logs),
     ]
     texts = dict.fromkeys(text for log in logs for text in log.suppressions)
-    run = describe_run(logs, sentences)
+    run = describe_run(logs, sentences, tracking_remarks(logs))
     return Loaded(Report(run, found.findings, hidden=found.hidden), tuple(texts))
 
 

@@ -18,6 +18,7 @@ from leakline.recording._format import (
     GroupRecord,
     HeapTotalsRecord,
     IdleRecord,
+    MergingRecord,
     ModuleRecord,
     NodeRecord,
     NotSeenRecord,
@@ -59,6 +60,7 @@ class Snapshot:
     refinable: list[RefinableRecord] = field(default_factory=list)
     idle: list[IdleRecord] = field(default_factory=list)
     tracking: TrackingRecord | None = None
+    merging: MergingRecord | None = None
     touched: list[TouchedRecord] = field(default_factory=list)
     sampling: SamplingRecord | None = None
     sibling_frees: list[SiblingFreeRecord] = field(default_factory=list)
@@ -244,6 +246,8 @@ def _add_to_snapshot(snapshot: Snapshot, record: Record) -> None:
             snapshot.idle.append(record)
         case TrackingRecord():
             snapshot.tracking = record
+        case MergingRecord():
+            snapshot.merging = record
         case HeapTotalsRecord():
             snapshot.totals = record
         case _:

@@ -13,7 +13,9 @@ LENSES = ("reach", "loss", "pages", "accesses")
 STATUS_UNKNOWN = 0xFFFFFFFF
 
 
-def describe_run(logs: Collection[ProcessLog], not_seen: Iterable[str]) -> Run:
+def describe_run(
+    logs: Collection[ProcessLog], not_seen: Iterable[str], remarks: Iterable[str]
+) -> Run:
     """The run; its command is that of the first process."""
     first = next(iter(logs), None)
     return Run(
@@ -22,6 +24,7 @@ def describe_run(logs: Collection[ProcessLog], not_seen: Iterable[str]) -> Run:
         lenses=_lens_states(logs),
         not_seen=tuple(not_seen),
         processes=tuple(describe_process(log) for log in logs),
+        remarks=tuple(remarks),
     )
 
 

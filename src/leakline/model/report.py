@@ -79,6 +79,7 @@ class Run:
         exit_code: Of the program, None when it is not known (still running).
         lenses: Lens name to state, in the order reports show them.
         not_seen: Sentences; empty only when everything was seen.
+        remarks: Sentences on what the lenses can promise and what they did.
         coverage: For a check of source code.
     """
 
@@ -88,6 +89,7 @@ class Run:
     not_seen: tuple[str, ...] = ()
     processes: tuple[Process, ...] = ()
     coverage: Coverage | None = None
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -484,6 +484,18 @@ class ReferenceRecord(NamedTuple):
     slots: int
 
 
+class MergingRecord(NamedTuple):
+    """Record `merging`."""
+
+    merged_pages: int
+    shelves: int
+    emptied_pages: int
+    footprint_bytes: int
+    passes: int
+    stopped_ns: int
+    longest_stop_ns: int
+
+
 FILE_HEADER = Struct("<QII")
 CHUNK_HEADER = Struct("<IIIIQII")
 RECORD_HEADER = Struct("<II")
@@ -520,6 +532,7 @@ Record = (
     | SiblingFreeRecord
     | BirthRecord
     | ReferenceRecord
+    | MergingRecord
 )
 
 
@@ -687,6 +700,11 @@ LAYOUTS: dict[int, Layout] = {
         Struct("<IIIIIIQ"),
         has_text=False,
     ),
+    32: Layout(
+        MergingRecord,
+        Struct("<QQQQQQQ"),
+        has_text=False,
+    ),
 }
 
 
@@ -788,6 +806,11 @@ OPTIONS: dict[str, RuntimeOption] = {
         int,
         100,
         "least processor time between scans of lens pages",
+    ),
+    "compact": RuntimeOption(
+        bool,
+        False,
+        "let idle pages share memory, with lens pages",
     ),
     "raw_blocks": RuntimeOption(
         bool,

@@ -66,6 +66,7 @@ class _Writer:
         self._frames: dict[int, dict[str, Any]] = {}
 
     def run(self, run: Run) -> dict[str, Any]:
+        remarks = {"remarks": list(run.remarks)} if run.remarks else {}
         return {
             "command": list(run.command),
             "exit_code": run.exit_code,
@@ -73,6 +74,7 @@ class _Writer:
             "not_seen": list(run.not_seen),
             "processes": [_process(process) for process in run.processes],
             "coverage": _coverage(run.coverage),
+            **remarks,
         }
 
     def finding(self, finding: Finding) -> dict[str, Any]:

@@ -189,6 +189,7 @@ def _run(value: JsonObject) -> Run:
         not_seen=value.texts("not_seen"),
         processes=value.many("processes", _process),
         coverage=value.optional("coverage", _coverage),
+        remarks=value.texts("remarks"),
     )
 
 

@@ -19,6 +19,7 @@ def summary_lines(report: Report, style: Style) -> Iterator[str]:
     if report.comparison:
         yield from comparison_lines(report, report.comparison, style)
     yield from _checking(report, style)
+    yield from _list("Remarks:", report.run.remarks, style)
     yield from _list("Not seen:", report.run.not_seen, style)
     yield from _list(
         "Suppressions that matched nothing:", report.unused_suppressions, style
