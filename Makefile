@@ -61,7 +61,7 @@ bench: setup  ## Speed and memory beside Valgrind, heaptrack and LeakSanitizer
 	$(BIN)/python -m benchmarks
 
 bench-accuracy: setup  ## How well idle memory is found, against oracles
-	tools/install_packages.sh redis-server
+	tools/install_packages.sh cppcheck lua5.4 perl redis-server sqlite3
 	$(BIN)/python -m benchmarks.accuracy
 
 bench-check: setup  ## Speed and memory of the static checker, and other analysers
@@ -70,6 +70,10 @@ bench-check: setup  ## Speed and memory of the static checker, and other analyse
 bench-real: setup  ## The static checker and other analysers on Debian sources
 	tools/install_packages.sh cppcheck
 	$(BIN)/python -m benchmarks.real
+
+bench-stress: setup  ## Runs while code is armed and disarmed all the time
+	tools/install_packages.sh $(TEST_PACKAGES)
+	$(BIN)/python -m benchmarks.stress
 
 clean:  ## Remove everything that was built
 	rm -rf build .venv

@@ -22,6 +22,7 @@ SKIPPED = "skip_free=100:skip_free_least=700:skip_free_most=760:raw_blocks=1"
 WORK_S = 12.0
 STALE_AFTER_S = 0.5
 KEYS = 2000
+SERVED_ROUNDS = 400  # of 200 keys each
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,24 @@ def measure(scratch: Path) -> Found:
     return _evaluate(recording)
 
 
+def serve(environment: dict[str, str], scratch: Path) -> None:
+    """Run redis for a fixed number of requests in some environment."""
+    port = _free_port()
+    server = subprocess.Popen(
+        ["redis-server", "--port", str(port), "--save", "", "--dir", scratch],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+    random = Random(1)  # noqa: S311 - the same keys in every run
+    with _connect(port) as link:
+        for _ in range(SERVED_ROUNDS):
+            _replace_some(link, random)
+        link.sendall(b"*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n")
+        link.recv(100)
+    server.wait(60)
+
+
 def _free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -78,15 +97,19 @@ def _replace_values(port: int) -> None:
     with _connect(port) as link:
         deadline = time.monotonic() + WORK_S
         while time.monotonic() < deadline:
-            keys = [random.randrange(KEYS) for _ in range(200)]
-            link.sendall(b"".join(_set(key) + _get(key) for key in keys))
-            _read_until(link, 200 * (len(b"+OK\r\n$700\r\n\r\n") + VALUE_BYTES))
+            _replace_some(link, random)
         # All values in use are read once more.
         for key in range(KEYS):
             link.sendall(_set(key) + _get(key))
             _read_until(link, len(b"+OK\r\n$700\r\n\r\n") + VALUE_BYTES)
         link.sendall(b"*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n")
         link.recv(100)
+
+
+def _replace_some(link: socket.socket, random: Random) -> None:
+    keys = [random.randrange(KEYS) for _ in range(200)]
+    link.sendall(b"".join(_set(key) + _get(key) for key in keys))
+    _read_until(link, 200 * (len(b"+OK\r\n$700\r\n\r\n") + VALUE_BYTES))
 
 
 def _connect(port: int) -> socket.socket:

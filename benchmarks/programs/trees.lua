@@ -13,10 +13,11 @@ local function count(tree)
     return 1
 end
 
-local kept = build(15)
-for depth = 4, 15, 2 do
+local deepest = tonumber(arg[1]) or 15
+local kept = build(deepest)
+for depth = 4, deepest, 2 do
     local total = 0
-    for _ = 1, 1 << (15 - depth + 4) do
+    for _ = 1, 1 << (deepest - depth + 4) do
         total = total + count(build(depth))
     end
     print(depth, total)

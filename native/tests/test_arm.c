@@ -1,15 +1,21 @@
 // The parts of lens `accesses` that need no program: clock, touch words, waiting sites,
 // and code that is changed while it runs.
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
+#include "arm/change.h"
 #include "arm/clock.h"
 #include "arm/due.h"
+#include "arm/probe.h"
 #include "arm/text.h"
 #include "arm/touch.h"
+#include "arm/uses.h"
 #include "check.h"
+#include "os/own_thread.h"
 
 static void test_ticks_are_never_ahead_and_close(void) {
     uint64_t last = 0;
@@ -78,6 +84,7 @@ static void make_code(size_t offset) {
     memcpy(site.original, code + site.word_at, 8);
 }
 
+static const uint8_t breakpoint = 0xcc; // of somebody else
 static bool is_running = true;
 static uint64_t toggles;
 
@@ -121,10 +128,78 @@ static void test_running_code_is_changed_as_a_whole(void) {
     }
 }
 
+// This machine is one of those on which it was seen to hold.
+static void test_the_probe_finds_that_changes_are_seen_whole(void) {
+    CHECK(ll_probe_code_changes_whole());
+    CHECK(ll_own_thread_id() == 0);
+}
+
+static void on_trap(int signal, siginfo_t* information, void* context) {
+    (void)signal;
+    (void)information;
+    greg_t* pc = &((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+    if (!ll_change_was_trap((uintptr_t)*pc - 1)) {
+        abort();
+    }
+    --*pc;
+}
+
+static void* poke(void* argument) {
+    const struct ll_arm_module* module = argument;
+    for (int i = 0; i < 3000; i++) {
+        ll_change_arm(module, &site);
+        ll_change_disarm(module, &site); // the same site twice in a batch
+        ll_changes_finish();
+    }
+    __atomic_store_n(&is_running, false, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void test_code_is_changed_in_the_order_of_text_poke(void) {
+    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
+    CHECK(ll_change_by_poking());
+    struct ll_arm_module module = {.bias = (uintptr_t)code};
+    make_code(64);
+    int (*function)(void);
+    void* start = code + 64;
+    memcpy(&function, &start, sizeof function);
+    is_running = true;
+    pthread_t poker;
+    CHECK(pthread_create(&poker, NULL, poke, &module) == 0);
+    int wrong = 0;
+    while (__atomic_load_n(&is_running, __ATOMIC_RELAXED)) {
+        int result = function();
+        wrong += result != FIRST && result != SECOND;
+    }
+    pthread_join(poker, NULL);
+    CHECK(wrong == 0);
+    CHECK(function() == FIRST);
+    CHECK(!ll_change_was_trap((uintptr_t)&breakpoint));
+    ll_arm.is_poked = false;
+}
+
+static void test_uses_are_told_apart_by_place_and_stack(void) {
+    CHECK(ll_uses_start());
+    uint32_t first = ll_use_number(1, 7);
+    uint32_t second = ll_use_number(1, 8);
+    CHECK(first != 0 && second != 0 && first != second);
+    CHECK(ll_use_number(1, 7) == first && ll_use_number(2, 7) != first);
+    ll_use_note(first);
+    ll_use_note(second);
+    ll_use_note(second);
+    CHECK(ll_use_get(second)->before[0] == first);
+    CHECK(ll_use_get(second)->before[1] == 0);
+    CHECK(ll_use_get(0) == NULL);
+}
+
 int main(void) {
     test_ticks_are_never_ahead_and_close();
     test_a_touch_word_keeps_its_parts();
     test_sites_come_in_the_order_they_are_due();
     test_running_code_is_changed_as_a_whole();
+    test_the_probe_finds_that_changes_are_seen_whole();
+    test_code_is_changed_in_the_order_of_text_poke();
+    test_uses_are_told_apart_by_place_and_stack();
     return failures != 0;
 }

@@ -1,5 +1,6 @@
 """Programs nobody here wrote behave the same under Leakline as without it."""
 
+import json
 import os
 import shutil
 import signal
@@ -17,63 +18,9 @@ from leakline.patching.plans import Wanted, modules_of, prepare
 from .conftest import LEAKLINE, Outcome
 
 # Shell commands with deterministic output; run in a scratch folder with `input.txt`.
-COMMANDS = [
-    "true",
-    "false",
-    "sh -c 'exit 7'",
-    "ls -la /usr/share/common-licenses",
-    "ls /nonexistent",
-    "cat input.txt | sort | uniq -c | sort -rn | head -5",
-    "yes | head -3",
-    "grep -c the input.txt",
-    "sed -e 's/a/b/g' input.txt | tail -2",
-    "awk '{ n += NF } END { print n }' input.txt",
-    "find /usr/share/common-licenses -type f | sort",
-    "diff input.txt /etc/hostname",
-    "gzip -9c input.txt | gzip -dc | cksum",
-    "bzip2 -c input.txt | bzip2 -dc | cksum",
-    "xz -T2 -c input.txt | xz -dc | cksum",
-    "tar cf - input.txt | tar tvf - --full-time | wc -l",
-    "tar czf - --mtime=2020-01-01 input.txt | tar tzf -",
-    "bash -c 'for i in {1..50}; do echo $((i * i)); done | tail -1'",
-    "bash -c 'f() { echo $BASHPID >/dev/null; }; f & wait; kill -TERM $$'",
-    "bash -c 'trap \"echo caught\" USR1; kill -USR1 $$; echo after'",
-    "bash -c '(exit 3) | cat; echo ${PIPESTATUS[0]}'",
-    "perl -e 'my %h; $h{$_ % 97} .= $_ for 1 .. 20000; print length(join q(), values %h)'",
-    "perl -ne 'print length, qq(\\n) if /the/' input.txt",
-    "perl -e 'print fork() ? (wait && q(parent)) : q(child )'",
-    "perl -e 'kill 11, $$'",
-    "/usr/bin/python3 -c 'import json; print(json.dumps(list(range(100))))'",
-    "/usr/bin/python3 -c 'import sys; sys.exit(5)'",
-    "/usr/bin/python3 -c 'import os; os.abort()'",
-    '/usr/bin/python3 -c \'import subprocess as s; print(s.check_output(["id", "-u"]))\'',
-    (
-        "/usr/bin/python3 -c 'import threading as t; print(sum(1 for i in range(200) if "
-        "not (x := t.Thread(target=print)).start() and not x.join()))'"
-    ),
-    "/usr/bin/python3 -c 'import resource; print(resource.getrlimit(7)[0] > 0)'",
-    "/usr/bin/python3 -c 'import os; print(os.open(\"/dev/null\", 0))'",
-    (
-        "git init -q r && cd r && git config user.email a@b && git config user.name a "
-        "&& cp ../input.txt . && git add . && git commit -qm x && git log --format=%s "
-        "&& git fsck && git grep -c the"
-    ),
-    "gcc -x c -O2 -S -o - - <<< 'int f(int a) { return a * 3; }' | cksum",
-    "g++ -x c++ -c -o /dev/null - <<< '#include <map>\nstd::map<int, int> m;'",
-    "gcc -x c - <<< 'int main(void) { return x; }'",
-    "make -f - <<< 'all: ; @echo made'",
-    "dd if=/dev/zero bs=1M count=8 status=none | md5sum",
-    "openssl dgst -sha256 input.txt",
-    (
-        "sqlite3 :memory: 'create table t(a); insert into t values (1), (2); "
-        "select sum(a) from t;'"
-    ),
-    "env -i /bin/echo nothing inherited",
-    "timeout 1 sleep 5",
-    "stdbuf -o0 echo unbuffered",
-    "sh -c 'ulimit -v 400000; perl -e \"print 1 + 1\"'",
-    "sh -c 'exec >&- 2>&-; ls / ; exit 4'",
-]
+COMMANDS: list[str] = json.loads(
+    (Path(__file__).parent.parent / "programs/real_commands.json").read_text()
+)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 #include "arm/module.h"
 
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "arm/clock.h"
@@ -63,6 +64,15 @@ static bool is_fixed(const struct fixed* fixed, uintptr_t address) {
     return memchr(fixed->bytes + (address - fixed->start), 1, JUMP_LENGTH) != NULL;
 }
 
+// Poking passes through bytes that puns do not know, and a breakpoint is deadly where
+// libc blocks all signals.
+static bool can_be_poked(const struct ll_arm_site* site,
+                         const struct ll_patch_target* target) {
+    return site->armed_length == JUMP_LENGTH &&
+           (uintptr_t)getauxval - target->text_start >=
+               target->text_end - target->text_start;
+}
+
 // The site is as the plan knows it, and no other patch reads its bytes.
 static bool fits(const struct ll_arm_module* module, const struct ll_arm_site* site,
                  const struct ll_patch_target* target, const struct fixed* fixed) {
@@ -72,6 +82,7 @@ static bool fits(const struct ll_arm_module* module, const struct ll_arm_site* s
            memcmp((const void*)address,
                   site->original + (site->address - site->word_at),
                   site->armed_length) == 0 &&
+           (!ll_arm.is_poked || can_be_poked(site, target)) &&
            !is_fixed(fixed, address) && ll_stubs_are_mapped(module, site);
 }
 

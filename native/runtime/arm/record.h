@@ -11,7 +11,7 @@
 enum ll_arm_state {
     LL_ARM_FRESH,   // armed, and no touch of the burst was seen yet
     LL_ARM_BURST,   // armed, within a burst
-    LL_ARM_ENDING,  // being disarmed by the thread that noted the last touch
+    LL_ARM_ENDING,  // to be disarmed: by the thread that noted the last touch, or poked
     LL_ARM_IDLE,    // not armed; in the queue or with the scheduler
     LL_ARM_WINDOW,  // armed for a window
     LL_ARM_UNKNOWN, // never armed: it does not fit the loaded code
@@ -80,6 +80,7 @@ struct ll_arm {
                          struct ll_arm_caller* caller);
     bool window_is_open;  // bursts do not end
     bool is_always_armed; // bursts never end
+    bool is_poked;        // code is changed by the scheduler alone (arm/change.h)
     bool is_orphaned;     // a forked child has no such thread yet
 };
 extern struct ll_arm ll_arm;

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "arm/change.h"
 #include "arm/clock.h"
 #include "arm/due.h"
 #include "arm/stress.h"
@@ -139,11 +140,21 @@ static void plan_next(struct ll_arm_record* record, uint64_t now) {
     record->time = now + sleep;
 }
 
+// Where threads cannot disarm their own sites.
+static void disarm_poked(const struct ll_arm_module* module,
+                         struct ll_arm_record* record) {
+    if (ll_arm.is_poked && module->plan.header != NULL) {
+        ll_change_disarm(module, ll_arm_site_of(module, record));
+        __atomic_store_n(&record->state, LL_ARM_IDLE, __ATOMIC_RELEASE);
+    }
+}
+
 static void take_over_ended(uint64_t now) {
     uint32_t place = __atomic_exchange_n(&ll_arm.queue, 0, __ATOMIC_ACQUIRE);
     while (place != 0) {
         uint32_t next = ll_arm.places[place].next;
         struct ll_arm_record* record = ll_arm.places[place].record;
+        disarm_poked(ll_arm.places[place].module, record);
         plan_next(record, now);
         ll_due_add(&schedule.due, record);
         place = next;
@@ -157,7 +168,7 @@ static void arm_again(struct ll_arm_record* record) {
     }
     record->left = 0;
     __atomic_store_n(&record->state, LL_ARM_FRESH, __ATOMIC_RELEASE);
-    ll_text_arm(module, ll_arm_site_of(module, record));
+    ll_change_arm(module, ll_arm_site_of(module, record));
 }
 
 // What arming costs here the program pays again when the site disarms itself.
@@ -184,6 +195,7 @@ static void arm_due(uint64_t now) {
         schedule.spent_ns += schedule.cost_ns;
         armed++;
     }
+    ll_changes_finish();
     learn_cost(time_stamp() - now, armed);
 }
 
@@ -284,6 +296,9 @@ void ll_schedule_fork_parent(void) {
 void ll_schedule_fork_child(void) {
     ll_lock_renew(&ll_arm_lock);
     awaiting = 0;
+    if (ll_arm.is_poked) {
+        ll_change_by_poking();
+    }
     ll_own_thread_forget();
     finish_for_others();
     schedule.passed_cpu_ns = 0;

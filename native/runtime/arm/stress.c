@@ -1,8 +1,8 @@
 #include "arm/stress.h"
 
+#include "arm/change.h"
 #include "arm/module.h"
 #include "arm/schedule.h"
-#include "arm/text.h"
 
 enum { TOGGLES_PER_MODULE = 400 };
 
@@ -24,9 +24,10 @@ static void toggle(struct ll_arm_module* module, uint32_t number) {
     struct ll_arm_record* record = &module->records[number];
     const struct ll_arm_site* site = &module->plan.sites[number];
     if (change_state(record, LL_ARM_IDLE, LL_ARM_FRESH)) {
-        ll_text_arm(module, site);
-    } else if (change_state(record, LL_ARM_FRESH, LL_ARM_IDLE)) {
-        ll_text_disarm(module, site);
+        ll_change_arm(module, site);
+    } else if (change_state(record, LL_ARM_FRESH, LL_ARM_IDLE) ||
+               (ll_arm.is_poked && change_state(record, LL_ARM_ENDING, LL_ARM_IDLE))) {
+        ll_change_disarm(module, site);
     }
 }
 
@@ -49,5 +50,6 @@ void ll_stress_round(void) {
     ll_lock_take(&ll_arm_lock);
     __atomic_store_n(&ll_arm.queue, 0, __ATOMIC_RELEASE);
     ll_arm_visit_modules(toggle_some, NULL);
+    ll_changes_finish();
     ll_lock_drop(&ll_arm_lock);
 }

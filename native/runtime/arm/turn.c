@@ -133,9 +133,15 @@ static void end_burst(struct ll_arm_module* module, struct ll_arm_record* record
     if (!change_state(record, LL_ARM_BURST, LL_ARM_ENDING)) {
         return;
     }
-    ll_text_disarm(module, ll_arm_site_of(module, record));
+    if (ll_arm.is_poked) {
+        __atomic_store_n(&record->left, INT32_MAX, __ATOMIC_RELAXED);
+    } else {
+        ll_text_disarm(module, ll_arm_site_of(module, record));
+    }
     record->time = time_stamp() - record->time;
-    __atomic_store_n(&record->state, LL_ARM_IDLE, __ATOMIC_RELEASE);
+    if (!ll_arm.is_poked) {
+        __atomic_store_n(&record->state, LL_ARM_IDLE, __ATOMIC_RELEASE);
+    }
     // One without a number is armed no more.
     if (record->place != 0) {
         put_into_queue(record);

@@ -2,9 +2,9 @@
 
 #include <time.h>
 
+#include "arm/change.h"
 #include "arm/clock.h"
 #include "arm/schedule.h"
-#include "arm/text.h"
 #include "os/syscall.h"
 
 enum {
@@ -48,13 +48,13 @@ static void open_site(struct ll_arm_module* module, struct ll_arm_record* record
     if (record->state == LL_ARM_IDLE) {
         record->left = 0;
         __atomic_store_n(&record->state, LL_ARM_WINDOW, __ATOMIC_RELEASE);
-        ll_text_arm(module, ll_arm_site_of(module, record));
+        ll_change_arm(module, ll_arm_site_of(module, record));
     }
 }
 
 static void close_site(struct ll_arm_module* module, struct ll_arm_record* record) {
     if (change_state(record, LL_ARM_WINDOW, LL_ARM_IDLE)) {
-        ll_text_disarm(module, ll_arm_site_of(module, record));
+        ll_change_disarm(module, ll_arm_site_of(module, record));
     } else if (record->state == LL_ARM_BURST && record->left > UINT16_MAX) {
         // Its burst went on for the window.
         record->left = 1;
@@ -95,6 +95,7 @@ uint64_t ll_window_pass(void) {
     uint64_t own_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     __atomic_store_n(&ll_arm.window_is_open, true, __ATOMIC_RELEASE);
     visit_places(open_site);
+    ll_changes_finish();
     uint64_t tick = ll_touch_tick;
     uint64_t wanted = clock_ns(CLOCK_THREAD_CPUTIME_ID) - own_start;
     wanted = wanted < SHORTEST_NS ? SHORTEST_NS : wanted;
@@ -102,6 +103,7 @@ uint64_t ll_window_pass(void) {
     uint64_t ran = let_run(wanted);
     __atomic_store_n(&ll_arm.window_is_open, false, __ATOMIC_RELEASE);
     visit_places(close_site);
+    ll_changes_finish();
     // A program that slept showed nothing, and one that ran little not enough.
     if (ran >= SHORTEST_NS) {
         keep(tick);

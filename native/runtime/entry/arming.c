@@ -4,12 +4,16 @@
 
 #include <link.h>
 #include <string.h>
+#include <ucontext.h>
 
+#include "arm/change.h"
 #include "arm/module.h"
+#include "arm/probe.h"
 #include "arm/schedule.h"
 #include "base/options.h"
 #include "entry/loaded.h"
 #include "entry/sentences.h"
+#include "entry/signals.h"
 #include "format/records.h"
 #include "lens/siblings.h"
 #include "lens/touches.h"
@@ -90,8 +94,44 @@ static void note_unseen_sites(void) {
     ll_process_note_not_seen(LL_NOT_SEEN_accesses, 0, text);
 }
 
+bool ll_arming_trapped(void* signal_context) {
+    ucontext_t* context = signal_context;
+    greg_t* pc = &context->uc_mcontext.gregs[REG_RIP];
+    if (!ll_arm.is_poked || !ll_change_was_trap((uintptr_t)*pc - 1)) {
+        return false;
+    }
+    --*pc;
+    return true;
+}
+
+void ll_arming_give_up_traps(void) {
+    if (ll_arm.is_poked && ll_touches_on) {
+        ll_schedule_stop();
+        ll_process_note_not_seen(LL_NOT_SEEN_accesses, 0,
+                                 "the program uses breakpoints itself: code is sampled"
+                                 " no more");
+    }
+}
+
+// Threads that run code see a write to it as a whole, or it must be poked.
+static bool choose_way_of_changes(void) {
+    if (!ll_options.text_poke && ll_probe_code_changes_whole()) {
+        return true;
+    }
+    if (!ll_change_by_poking()) {
+        return false;
+    }
+    ll_signals_take_traps();
+    return true;
+}
+
 void ll_arming_start(void) {
     if (!ll_options_have_lens("accesses") || !ll_process_is_watched()) {
+        return;
+    }
+    if (!choose_way_of_changes()) {
+        ll_process_note_not_seen(LL_NOT_SEEN_accesses, 0,
+                                 "code cannot be changed safely on this system");
         return;
     }
     if (ll_heap_twin_distance() == 0 || !ll_schedule_start() || !ll_siblings_start()) {

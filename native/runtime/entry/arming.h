@@ -1,8 +1,16 @@
 // Turns lens `accesses` on for this process, where an option asks for it.
 #pragma once
+#include <stdbool.h>
 
 // Called once from the first constructor, while there is one thread.
 void ll_arming_start(void);
+
+// In the handler of SIGTRAP: true when code was being changed there, which is over.
+bool ll_arming_trapped(void* signal_context);
+
+// The program wants SIGTRAP for itself: where code is changed with breakpoints, it is
+// changed no more.
+void ll_arming_give_up_traps(void);
 
 // The loader is about to change the list of modules, or has changed it.
 void ll_arming_modules_change(void);

@@ -10,6 +10,7 @@
 #include <sys/select.h>
 #include <sys/signalfd.h>
 
+#include "arm/record.h"
 #include "base/attributes.h"
 #include "entry/real.h"
 #include "os/syscall.h"
@@ -32,7 +33,7 @@ static uint64_t stop_bit(void) {
 
 // While code is trapped, nobody may block the trap: the kernel would kill the process.
 static uint64_t trap_bit(void) {
-    return ll_refine_is_on() ? bit(SIGTRAP) : 0;
+    return ll_refine_is_on() || ll_arm.is_poked ? bit(SIGTRAP) : 0;
 }
 
 const sigset_t* ll_signal_set_for_kernel(const sigset_t* set, sigset_t* copy) {

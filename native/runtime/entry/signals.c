@@ -10,6 +10,7 @@
 #include <ucontext.h>
 
 #include "base/attributes.h"
+#include "entry/arming.h"
 #include "entry/last_look.h"
 #include "entry/signal_sets.h"
 #include "format/records.h"
@@ -116,6 +117,9 @@ int ll_signal_change_action(int signal, const struct sigaction* wanted,
     if (signal == SIGTRAP && wanted != NULL && ll_refine_is_on()) {
         ll_refine_give_up();
     }
+    if (signal == SIGTRAP && wanted != NULL) {
+        ll_arming_give_up_traps();
+    }
     if (wanted != NULL && guarded && is_default(wanted)) {
         changed = guard_action();
     } else if (wanted != NULL) {
@@ -165,7 +169,7 @@ void ll_signals_start(void) {
 }
 
 static void on_trap(int signal, siginfo_t* information, void* context) {
-    if (!ll_refine_trapped(information, context)) {
+    if (!ll_refine_trapped(information, context) && !ll_arming_trapped(context)) {
         on_fatal_signal(signal, information, context);
     }
 }

@@ -857,6 +857,11 @@ OPTIONS: dict[str, RuntimeOption] = {
         20000,
         "millionths of the CPU time for lens accesses",
     ),
+    "text_poke": RuntimeOption(
+        bool,
+        False,
+        "change code as where the processor sees parts of writes",
+    ),
     "arm_stress": RuntimeOption(
         bool,
         False,

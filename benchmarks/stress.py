@@ -1,0 +1,132 @@
+"""`python -m benchmarks.stress`: nobody notices code that is armed and disarmed.
+
+Sites are armed and disarmed at random as fast as one thread can, while a program with
+threads, exceptions, signals at 1 kHz, fork, dlopen and longjmp runs many times, and real
+commands run once. Every output and exit status must be the plain program's.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from leakline.cli.environment import runtime_library
+from leakline.patching.plans import plan_folder
+from leakline.recording.create import create_recording
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "tests/programs/patch_robustness.cpp"
+COMMANDS: list[str] = json.loads(
+    (ROOT / "tests/programs/real_commands.json").read_text()
+)
+LEAKLINE = Path(sys.executable).parent / "leakline"
+RUN_LIMIT_S = 120
+WAYS = {
+    "accesses": "lens=reach,accesses:arm_stress=1",
+    "loss,accesses": "lens=reach,loss,accesses:arm_stress=1",
+    "accesses, text-poke": "lens=reach,accesses:arm_stress=1:text_poke=1",
+}
+
+
+def main() -> int:
+    """Run, print one line for each way, and fail when anything was noticed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.stress", description=__doc__
+    )
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--no-commands", action="store_true")
+    arguments = parser.parse_args()
+    noticed = 0
+    with tempfile.TemporaryDirectory(prefix="leakline-stress-") as scratch:
+        for way, options in WAYS.items():
+            alike = robust_runs(Path(scratch), options, arguments.runs)
+            print(f"{way}: {alike} of {arguments.runs} runs alike", flush=True)
+            noticed += arguments.runs - alike
+        if not arguments.no_commands:
+            alike = same_commands(Path(scratch))
+            print(f"{alike} of {len(COMMANDS)} commands alike", flush=True)
+            noticed += len(COMMANDS) - alike
+    return 1 if noticed else 0
+
+
+def robust_runs(scratch: Path, options: str, runs: int) -> int:
+    """Run the robust program; return how often it behaved as without Leakline."""
+    program = scratch / "robust"
+    if not program.exists():
+        words = [
+            "g++",
+            "-g",
+            "-O2",
+            "-pthread",
+            str(SOURCE),
+            "-o",
+            str(program),
+            "-ldl",
+        ]
+        subprocess.run([*words, "-Wl,--build-id=sha1"], check=True)
+    plain = subprocess.run([program], capture_output=True, check=True).stdout
+    lenses = options.split(":", maxsplit=1)[0].removeprefix("lens=")
+    for _ in range(2):  # makes the plans, also of what it loads itself
+        prefix = [str(LEAKLINE), "run", "--lens", lenses, "--error-exitcode", "0"]
+        subprocess.run([*prefix, "--", str(program)], capture_output=True, check=True)
+    return sum(_one_run(program, scratch, options) == (0, plain) for _ in range(runs))
+
+
+def _one_run(program: Path, scratch: Path, options: str) -> tuple[int, bytes]:
+    recording = scratch / "recording"
+    recording.unlink(missing_ok=True)
+    create_recording(recording)
+    done = subprocess.run(
+        [program],
+        env={
+            **os.environ,
+            "LD_PRELOAD": runtime_library(os.environ),
+            "LEAKLINE_OPTIONS": f"recording={recording}:plans={plan_folder()}:{options}",
+        },
+        capture_output=True,
+        check=False,
+        timeout=RUN_LIMIT_S,
+    )
+    return done.returncode, done.stdout
+
+
+def same_commands(scratch: Path) -> int:
+    """Run real commands; return how many behaved as without Leakline."""
+    folder = scratch / "work"
+    folder.mkdir()
+    licence = Path("/usr/share/common-licenses/GPL-3").read_text()
+    (folder / "input.txt").write_text(licence * 5)
+    os.environ["LEAKLINE_OPTIONS"] = "arm_stress=1"
+    prefix = [str(LEAKLINE), "run", "--lens", "accesses", "--error-exitcode", "0"]
+    prefix += ["--report-file", str(scratch / "report"), "--"]
+    alike = 0
+    for command in COMMANDS:
+        plain = _output([], command, folder)
+        # The first run makes the plans of what the command starts, for the second.
+        watched = [_output(prefix, command, folder) for _ in range(2)]
+        if all(one == plain for one in watched):
+            alike += 1
+        else:
+            print(f"differs: {command}\n  plain {plain}\n  under {watched}", flush=True)
+    return alike
+
+
+def _output(prefix: list[str], command: str, folder: Path) -> tuple[int, bytes, bytes]:
+    shutil.rmtree(folder / "r", ignore_errors=True)
+    done = subprocess.run(
+        [*prefix, "bash", "-c", command],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=RUN_LIMIT_S,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+if __name__ == "__main__":
+    sys.exit(main())
