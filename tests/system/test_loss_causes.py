@@ -77,3 +77,16 @@ def test_slots_are_named(found: dict[str, dict[str, Any]]) -> None:
 def test_a_lost_tree_is_one_finding(found: dict[str, dict[str, Any]]) -> None:
     tree = found["tree_bad"]
     assert (tree["blocks"], tree["indirect_blocks"]) == (1, 3)
+
+
+@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
+def test_what_an_unloaded_library_held_is_lost_where_it_is_unloaded(
+    optimisation: str, build: Callable[..., Path], tmp_path: Path
+) -> None:
+    plugin = build("plugin_holding.c", optimisation, "-shared", "-fPIC")
+    program = build("loss_unloading.c", optimisation)
+    found = losses(watch_in(tmp_path, [program, plugin], "--lens", "loss"))
+    assert set(found) == {"only_in_plugin_bad"}
+    loss = found["only_in_plugin_bad"]["loss"]
+    assert loss["cause"] == "unmapped"
+    assert [frame["function"] for frame in loss["frames"][:2]] == ["unload", "main"]

@@ -19,11 +19,14 @@
 #include "lens/loss_stacks.h"
 #include "lens/stamps.h"
 #include "lens/touches.h"
+#include "lens/unloaded.h"
 #include "patch/patch.h"
 #include "patch/redirect.h"
 #include "patch/shadow.h"
 #include "patch/sites.h"
 #include "process/process.h"
+
+LL_THREAD_LOCAL uint32_t ll_unloading_site;
 
 // Code that was compiled to stamp its own losses is not patched.
 static bool stamps_itself(const struct dl_phdr_info* info) {
@@ -126,8 +129,44 @@ static void patch_what_is_loaded(void) {
     ll_loss_stacks_forget();
 }
 
+static int note_variables(struct dl_phdr_info* info, size_t size, void* unused) {
+    (void)size;
+    (void)unused;
+    struct ll_patch_target target = ll_loaded_describe(info);
+    bool may_go = info->dlpi_name[0] != '\0' && !ll_loaded_is_left_alone(info, &target);
+    for (int i = 0; i < info->dlpi_phnum && may_go; i++) {
+        const ElfW(Phdr)* segment = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) != 0) {
+            ll_unloaded_note(info->dlpi_addr, start, start + segment->p_memsz);
+        }
+    }
+    return 0;
+}
+
+static int keep_loaded(struct dl_phdr_info* info, size_t size, void* unused) {
+    (void)size;
+    (void)unused;
+    ll_unloaded_keep(info->dlpi_addr);
+    return 0;
+}
+
+// The loader tells when destructors have run and nothing is unmapped yet, and when all
+// that goes is gone.
+static void follow_unloading(void) {
+    if (_r_debug.r_state == RT_DELETE) {
+        dl_iterate_phdr(note_variables, NULL);
+    } else if (_r_debug.r_state == RT_CONSISTENT) {
+        dl_iterate_phdr(keep_loaded, NULL);
+        ll_unloaded_stamp(ll_unloading_site);
+    }
+}
+
 static void on_modules_changed(void) {
     int saved_errno = errno;
+    if (ll_stamps_on && ll_process_is_watched()) {
+        follow_unloading();
+    }
     ll_arming_modules_change();
     if (ll_stamps_on && _r_debug.r_state == RT_CONSISTENT && ll_process_is_watched()) {
         patch_what_is_loaded();

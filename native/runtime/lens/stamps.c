@@ -122,6 +122,10 @@ static void stamp_words(const uint64_t* words, size_t count, uintptr_t slot,
     }
 }
 
+void ll_stamp_gone(uintptr_t slot, uintptr_t pointer, uint32_t site) {
+    stamp_words(&pointer, 1, slot, site, MARK_UNMAPPED);
+}
+
 // Read by a system call, which fails where a load would raise a signal.
 static void stamp_piece(uintptr_t start, uint32_t site) {
     uint64_t copy[PIECE_BYTES / sizeof(uint64_t)];

@@ -29,6 +29,9 @@ void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t si
 // Memory that is not the heap's is about to be unmapped by the call stack `site`.
 void ll_stamp_unmapped(uintptr_t start, size_t size_bytes, uint32_t site);
 
+// One slot was unmapped by the call stack `site`; `pointer` is what it held.
+void ll_stamp_gone(uintptr_t slot, uintptr_t pointer, uint32_t site);
+
 // A thread ends; `start` to `end` is the live part of its stack, with its thread-local
 // variables. `node` is the thread's first frame.
 void ll_stamp_thread_exit(uintptr_t start, uintptr_t end, uint32_t node);

@@ -10,7 +10,7 @@ import pytest
 from .conftest import PROGRAMS, Outcome, watch_in
 
 MARK = re.compile(r"// holds\((\w+)\): (\S+)")
-PROGRAM = "reach_logical.c"
+PROGRAM = "loss_references.c"
 
 
 class Holder(NamedTuple):
