@@ -4,8 +4,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Generic, TypeAlias, TypeVar
 
 from elftools.common.exceptions import ELFError
+from elftools.dwarf.aranges import ARangeEntry
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 from elftools.dwarf.dwarfinfo import DWARFInfo
@@ -35,37 +37,43 @@ SCOPES_IN_FUNCTIONS = frozenset({"DW_TAG_lexical_block", "DW_TAG_inlined_subrout
 UNIT_LIMIT_BYTES = 16 << 20
 
 
-class _Index:
-    """Entries by the addresses they cover."""
+T = TypeVar("T")
+# The first address of a range, the one after its last, and what covers it.
+_Covered: TypeAlias = tuple[int, int, T]
 
-    def __init__(self, entries: Iterable[DIE]) -> None:
-        self._ranges = sorted(
-            ((low, high, die) for die in entries for low, high in ranges_of(die)),
-            key=lambda item: item[:2],
-        )
+
+class _Index(Generic[T]):
+    """Units or entries by the addresses they cover."""
+
+    def __init__(self, ranges: Iterable[_Covered[T]]) -> None:
+        self._ranges = sorted(ranges, key=lambda item: item[:2])
         self._starts = [low for low, _, _ in self._ranges]
 
-    def find(self, address: int) -> DIE | None:
+    def find(self, address: int) -> T | None:
         position = bisect_right(self._starts, address) - 1
         if position < 0:
             return None
-        _, high, die = self._ranges[position]
-        return die if address < high else None
+        _, high, covering = self._ranges[position]
+        return covering if address < high else None
+
+
+def _by_entries(entries: Iterable[DIE]) -> _Index[DIE]:
+    return _Index((low, high, die) for die in entries for low, high in ranges_of(die))
 
 
 class DwarfUnits:
     """The compilation units of a file with debug information."""
 
-    def __init__(self, units: Iterable[CompileUnit]) -> None:
-        small = [unit for unit in units if unit["unit_length"] <= UNIT_LIMIT_BYTES]
-        self._units = _Index(unit.get_top_DIE() for unit in small)
-        self._outer: dict[int, _Index] = {}
-        self._nested: dict[int, _Index] = {}
+    def __init__(self, dwarf: DWARFInfo) -> None:
+        self._units = _Index(_ranges_of_units(dwarf))
+        self._outer: dict[int, _Index[DIE]] = {}
+        self._nested: dict[int, _Index[DIE]] = {}
         self._variables: dict[int, dict[str, DIE]] = {}
 
     def unit_at(self, address: int) -> DIE | None:
         """The root entry of the unit that contains a link-time address."""
-        return self._units.find(address)
+        unit = self._units.find(address)
+        return None if unit is None else unit.get_top_DIE()
 
     def function_at(self, address: int) -> DIE | None:
         """The function that contains a link-time address, None when none is found."""
@@ -74,13 +82,13 @@ class DwarfUnits:
             return None
         key = top.offset
         if key not in self._outer:
-            self._outer[key] = _Index(_functions(top.iter_children()))
+            self._outer[key] = _by_entries(_functions(top.iter_children()))
         found = self._outer[key].find(address)
         if found is not None:
             return found
         # Namespaces may hold thousands of declarations: they are read only if needed.
         if key not in self._nested:
-            self._nested[key] = _Index(_nested_functions(top.iter_children(), 0))
+            self._nested[key] = _by_entries(_nested_functions(top.iter_children(), 0))
         return self._nested[key].find(address)
 
     def variable_named(self, address: int, symbol: str) -> DIE | None:
@@ -115,6 +123,34 @@ class DwarfUnits:
         )
 
 
+def _ranges_of_units(dwarf: DWARFInfo) -> Iterator[_Covered[CompileUnit]]:
+    """Which unit covers which addresses.
+
+    A table says it of most units; the entries of the others are read, which takes long.
+    """
+    units = {
+        unit.cu_offset: unit
+        for unit in dwarf.iter_CUs()
+        if unit["unit_length"] <= UNIT_LIMIT_BYTES
+    }
+    listed = _address_table(dwarf)
+    for entry in listed:
+        if entry.info_offset in units:
+            end = entry.begin_addr + entry.length
+            yield entry.begin_addr, end, units[entry.info_offset]
+    for offset in units.keys() - {entry.info_offset for entry in listed}:
+        for low, high in ranges_of(units[offset].get_top_DIE()):
+            yield low, high, units[offset]
+
+
+def _address_table(dwarf: DWARFInfo) -> list[ARangeEntry]:
+    try:
+        table = dwarf.get_aranges()
+    except (ELFError, ValueError, AssertionError):  # it asserts what a file says
+        return []
+    return table.entries if table is not None else []
+
+
 def _last_name(symbol: str) -> str:
     """The plain name in a mangled one; empty unless it is in plain namespaces."""
     parts = re.fullmatch(r"_ZN(.+)E", symbol)
@@ -139,7 +175,7 @@ def open_units(files: DebugFiles) -> DwarfUnits | None:
         dwarf = _open(files.main.path)
         if files.supplementary is not None:
             dwarf.supplementary_dwarfinfo = _open(files.supplementary.path)
-        return DwarfUnits(dwarf.iter_CUs())
+        return DwarfUnits(dwarf)
     except (ELFError, Uncertain, OSError, ValueError, KeyError):
         return None
 
