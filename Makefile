@@ -1,6 +1,6 @@
 # One name per thing a developer does; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-native test-python bench bench-accuracy bench-check bench-real clean
+.PHONY: help setup demo check format test test-native test-packages test-python bench bench-accuracy bench-check bench-real clean
 
 BIN := .venv/bin
 SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
@@ -53,8 +53,10 @@ test-native: setup  ## Runtime units: plain, ASan with UBSan, TSan
 	    PATH="$(CURDIR)/$(BIN):$$PATH" cmake --workflow --preset $$preset || exit 1; \
 	done
 
-test-python: setup  ## Python units and whole runs of real programs
+test-packages:
 	tools/install_packages.sh $(TEST_PACKAGES)
+
+test-python: setup test-packages  ## Python units and whole runs of real programs
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal
 
 bench: setup  ## Speed and memory beside Valgrind, heaptrack and LeakSanitizer

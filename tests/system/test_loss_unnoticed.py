@@ -1,7 +1,6 @@
 """Patched programs behave as they always do."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -67,8 +66,8 @@ def test_output_and_status_are_the_same(command: str, scratch: Path) -> None:
     prefix = [str(LEAKLINE), "run", "--lens", "loss", "--error-exitcode", "0"]
     prefix += ["--report-file", str(report), "--"]
     plain = run([], command, scratch)
-    # The first run makes the plans of what the command starts, for the second.
-    for _ in range(2):
+    assert run(prefix, command, scratch) == plain
+    if "for the next run" in " ".join(report.read_text().split()):
+        # That run made plans of what the command starts, for this one.
         assert run(prefix, command, scratch) == plain
-        shutil.rmtree(scratch / "r", ignore_errors=True)
     assert "lenses reach, loss" in report.read_text()
