@@ -91,8 +91,15 @@ def leakline_pages_unwatched(folder: Path) -> Wrapping:
     return Wrapping(environment=(preload, (name, f"{options}:scan_ms=100000000")))
 
 
+def leakline_accesses(folder: Path) -> Wrapping:
+    """Load the runtime with lens `accesses`; plans must have been made before."""
+    (preload, (name, options)) = leakline(folder).environment
+    lens = f"lens=reach,accesses:plans={plan_folder()}"
+    return Wrapping(environment=(preload, (name, f"{options}:{lens}")))
+
+
 def make_plans(folder: Path) -> None:
-    """Make the plans that the latest run with lens `loss` in a folder missed."""
+    """Make the plans that the latest run with a lens that needs them missed in a folder."""
     prepare(missing_plans(folder / "recording"))
 
 
@@ -134,9 +141,16 @@ def leak_sanitizer(folder: Path) -> Wrapping:
 PLAIN = Mode("plain", plain)
 LEAKLINE = Mode("leakline", leakline)
 LEAKLINE_LOSS = Mode("loss", leakline_loss)
+LEAKLINE_ACCESSES = Mode("accesses", leakline_accesses)
 LEAKLINE_PAGES = Mode("pages", leakline_pages)
 LEAKLINE_PAGES_UNWATCHED = Mode("unwatched", leakline_pages_unwatched)
-OWN_MODES = (LEAKLINE, LEAKLINE_LOSS, LEAKLINE_PAGES, LEAKLINE_PAGES_UNWATCHED)
+OWN_MODES = (
+    LEAKLINE,
+    LEAKLINE_LOSS,
+    LEAKLINE_PAGES,
+    LEAKLINE_PAGES_UNWATCHED,
+    LEAKLINE_ACCESSES,
+)
 PEERS = (
     Mode("lsan", leak_sanitizer),
     Mode("heaptrack", heaptrack, slow=True),

@@ -114,7 +114,7 @@ def quietly(command: list[str]) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def redis(folder: Path, wrapping: Wrapping) -> Cost:
+def redis(folder: Path, wrapping: Wrapping, requests: int = 30_000) -> Cost:
     """redis-server under a bounded load from redis-benchmark."""
     port = str(free_port())
     server = Measurement(
@@ -128,7 +128,7 @@ def redis(folder: Path, wrapping: Wrapping) -> Cost:
         )
     )
     wait_for_port(int(port))
-    load = ["redis-benchmark", "-p", port, "-q", "-n", "30000", "-r", "20000"]
+    load = ["redis-benchmark", "-p", port, "-q", "-n", str(requests), "-r", "20000"]
     quietly([*load, "-t", "set,lpush,sadd,hset,lrange_300"])
     quietly(["redis-cli", "-p", port, "shutdown", "nosave"])
     return server.finish()
@@ -142,7 +142,7 @@ http {{ access_log off; server {{ listen 127.0.0.1:{port}; root {folder}; }} }}
 """
 
 
-def nginx(folder: Path, wrapping: Wrapping) -> Cost:
+def nginx(folder: Path, wrapping: Wrapping, requests: int = 30_000) -> Cost:
     """A worker of nginx under a bounded load from ab."""
     port = free_port()
     (folder / "page.html").write_text("hello\n" * 200)
@@ -152,7 +152,7 @@ def nginx(folder: Path, wrapping: Wrapping) -> Cost:
     server = Measurement(wrapped(Command(command, (), folder), wrapping))
     wait_for_port(port)
     page = f"http://127.0.0.1:{port}/page.html"
-    quietly(["ab", "-q", "-n", "30000", "-c", "8", page])
+    quietly(["ab", "-q", "-n", str(requests), "-c", "8", page])
     os.kill(int((folder / "nginx.pid").read_text()), signal.SIGQUIT)
     return server.finish()
 

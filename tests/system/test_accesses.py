@@ -121,6 +121,35 @@ def test_what_the_kernel_touches_is_in_use(
     assert used[:2] == ["read_once_stale", "main"]
 
 
+def test_the_whole_story_of_a_lost_block_is_told(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    program = build("accesses_story.c", "-O1", "-fno-optimize-sibling-calls")
+    report = watch([program], "--lens", "loss,accesses", "--births").report
+    (finding,) = report["findings"]
+    used = finding["last_access"]["frames"]
+    lost = finding["loss"]["frames"]
+    assert [frame["function"] for frame in used[:2]] == [
+        "length_of",
+        "message_of_the_past_bad",
+    ]
+    assert lost[0]["function"] == "keep"
+    assert finding["birth"]["frames"][0]["function"] == "keep"
+    (window,) = [text for text in finding["notes"] if "free would" in text]
+    assert "in `message_of_the_past_bad`, from line" in window
+
+
+def test_a_process_stays_alone_for_calls_that_need_it(
+    build: Callable[..., Path], tmp_path: Path
+) -> None:
+    program = build("accesses_namespaces.c", "-O1")
+    plain = subprocess.run([program], capture_output=True, check=True).stdout
+    report = ["--lens", "accesses", "--report-file", str(tmp_path / "report")]
+    command = [str(LEAKLINE), "run", *report, "--", str(program)]
+    watched = subprocess.run(command, capture_output=True, check=True, timeout=120)
+    assert watched.stdout == plain
+
+
 def test_code_is_changed_by_poking_where_it_must_be(
     build: Callable[..., Path],
     watch: Callable[..., Outcome],

@@ -43,6 +43,7 @@ static struct {
     uint64_t window_due_ns; // CPU time
     uint64_t spent_ns;
     bool stopping;
+    bool is_paused;
     struct ll_schedule_counts counts;
 } schedule;
 
@@ -316,6 +317,21 @@ void ll_schedule_stop(void) {
     __atomic_store_n(&schedule.stopping, true, __ATOMIC_RELAXED);
     while (ll_own_thread_id() != 0 && clock_ns(CLOCK_MONOTONIC) - start < PATIENCE_NS) {
         __builtin_ia32_pause();
+    }
+}
+
+void ll_schedule_pause(void) {
+    schedule.is_paused = ll_own_thread_id() != 0;
+    if (schedule.is_paused) {
+        ll_schedule_stop();
+    }
+}
+
+void ll_schedule_resume(void) {
+    if (schedule.is_paused) {
+        schedule.is_paused = false;
+        __atomic_store_n(&schedule.stopping, false, __ATOMIC_RELAXED);
+        ll_own_thread_start(ll_schedule_run);
     }
 }
 

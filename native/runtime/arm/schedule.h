@@ -25,6 +25,10 @@ void ll_schedule_run(void);
 // Ends the thread and waits for its end; sites are armed no more.
 void ll_schedule_stop(void);
 
+// Around calls for which the process must have no thread but its own. errno stays.
+void ll_schedule_pause(void);
+void ll_schedule_resume(void);
+
 // Around fork, in the forking thread. A child gets its thread when a site of it ends a
 // burst, so that a fork followed by exec stays cheap. Its clock starts anew.
 void ll_schedule_fork_prepare(void);

@@ -78,6 +78,8 @@
     REAL(int, setregid, (gid_t, gid_t))                                                \
     REAL(int, setresgid, (gid_t, gid_t, gid_t))                                        \
     REAL(int, setegid, (gid_t))                                                        \
+    REAL(int, unshare, (int))                                                          \
+    REAL(int, setns, (int, int))                                                       \
     REAL(int, chroot, (const char*))                                                   \
     REAL(int, dlclose, (void*))                                                        \
     LL_REAL_TRANSFERS

@@ -13,8 +13,9 @@
 // To be used in the body of an entry function itself, whose caller it means.
 #define NOTE(start)                                                                    \
     do {                                                                               \
-        if (LL_UNLIKELY(ll_touches_on) && ll_touch_by_kernel_is_wanted(start)) {       \
-            ll_touch_by_kernel((start), LL_SITE());                                    \
+        if (LL_UNLIKELY(ll_touches_on) &&                                              \
+            ll_touch_by_kernel_is_wanted((uintptr_t)(start))) {                        \
+            ll_touch_by_kernel((uintptr_t)(start), LL_SITE());                         \
         }                                                                              \
     } while (0)
 
@@ -60,6 +61,12 @@ static int readable_count(const struct iovec* vector, int count) {
     return vector != NULL && count > 0 && count <= IOV_MAX ? count : 0;
 }
 
+static int message_count(const struct msghdr* message) {
+    return message != NULL && message->msg_iovlen <= IOV_MAX
+               ? readable_count(message->msg_iov, (int)message->msg_iovlen)
+               : 0;
+}
+
 LL_EXPORT ssize_t readv(int file, const struct iovec* vector, int count) {
     NOTE_ALL(vector, readable_count(vector, count));
     return ll_real()->readv(file, vector, count);
@@ -93,12 +100,12 @@ LL_EXPORT ssize_t sendto(int socket, const void* buffer, size_t size, int flags,
 }
 
 LL_EXPORT ssize_t recvmsg(int socket, struct msghdr* message, int flags) {
-    NOTE_ALL(message->msg_iov, message == NULL ? 0 : message->msg_iovlen);
+    NOTE_ALL(message->msg_iov, message_count(message));
     return ll_real()->recvmsg(socket, message, flags);
 }
 
 LL_EXPORT ssize_t sendmsg(int socket, const struct msghdr* message, int flags) {
-    NOTE_ALL(message->msg_iov, message == NULL ? 0 : message->msg_iovlen);
+    NOTE_ALL(message->msg_iov, message_count(message));
     return ll_real()->sendmsg(socket, message, flags);
 }
 

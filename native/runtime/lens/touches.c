@@ -25,11 +25,11 @@ void ll_touches_start(void) {
     ll_touches_on = true;
 }
 
-static bool find_live(const void* start, struct ll_block* block) {
-    return ll_block_locate((uintptr_t)start, block) && ll_block_is_live(*block);
+static bool find_live(uintptr_t start, struct ll_block* block) {
+    return ll_block_locate(start, block) && ll_block_is_live(*block);
 }
 
-bool ll_touch_by_kernel_is_wanted(const void* start) {
+bool ll_touch_by_kernel_is_wanted(uintptr_t start) {
     struct ll_block block;
     if (!find_live(start, &block)) {
         return false;
@@ -40,7 +40,7 @@ bool ll_touch_by_kernel_is_wanted(const void* start) {
            ll_touch_last(word) != __atomic_load_n(&ll_touch_tick, __ATOMIC_RELAXED);
 }
 
-void ll_touch_by_kernel(const void* start, uint32_t site) {
+void ll_touch_by_kernel(uintptr_t start, uint32_t site) {
     struct ll_block block;
     uint32_t use = site == 0 ? 0 : ll_use_number(0, site);
     if (use == 0 || !find_live(start, &block)) {

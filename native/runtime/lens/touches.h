@@ -15,10 +15,10 @@ extern bool ll_touches_on;
 void ll_touches_start(void);
 
 // The kernel is about to touch memory for a call of the program, whose stack is `site`.
-void ll_touch_by_kernel(const void* start, uint32_t site);
+void ll_touch_by_kernel(uintptr_t start, uint32_t site);
 
 // True when the kernel's touch is news: nobody noted one to the same block just now.
-bool ll_touch_by_kernel_is_wanted(const void* start);
+bool ll_touch_by_kernel_is_wanted(uintptr_t start);
 
 // A block is born: no touch of those that lay there before counts.
 LL_INLINE void ll_touch_birth(const void* start) {

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from leakline.dynamic.stacks import StackBuilder
+from leakline.dynamic.story import release_window
 from leakline.model.finding import Confidence, Engine, Finding, Staleness, StalePoint
 
 _MS_PER_S = 1000
@@ -61,7 +62,7 @@ def with_touches(finding: Finding, touches: Touches, builder: StackBuilder) -> F
     lower = finding.staleness.lower_s if finding.staleness else None
     upper = max(touches.longest, default=0) / _MS_PER_S
     main = touches.main_access
-    return replace(
+    known = replace(
         finding,
         engines=tuple(dict.fromkeys((*finding.engines, Engine.ACCESSES))),
         confidence=Confidence.EXACT if lower is not None else finding.confidence,
@@ -77,6 +78,8 @@ def with_touches(finding: Finding, touches: Touches, builder: StackBuilder) -> F
         stale_curve=finding.stale_curve or _curve(touches.longest),
         notes=(*finding.notes, *_notes(touches, main)),
     )
+    window = release_window(known)
+    return replace(known, notes=(window, *known.notes)) if window else known
 
 
 def _curve(blocks: Counter[int]) -> tuple[StalePoint, ...]:

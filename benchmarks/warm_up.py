@@ -1,0 +1,129 @@
+"""`python -m benchmarks.warm_up`: what lens `accesses` costs at the start, and then.
+
+Every program does some work and three times as much of it. The difference is work of a
+program whose code was sampled before; what the shorter run costs beyond that is the
+warm-up, in which all code is armed.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from benchmarks.measure import Command, Cost, run
+from benchmarks.modes import (
+    LEAKLINE,
+    LEAKLINE_ACCESSES,
+    PLAIN,
+    Mode,
+    Wrapping,
+    make_plans,
+)
+from benchmarks.table import markdown
+from benchmarks.workloads import PROGRAMS, nginx, redis, text_file, wrapped
+
+MORE = 3
+MODES = (PLAIN, LEAKLINE, LEAKLINE_ACCESSES)
+
+Work = Callable[[Path, Wrapping, int], Cost]
+
+
+def on_text(*words: str, size_bytes: int) -> Work:
+    """Work on a text whose length is the amount."""
+
+    def work(folder: Path, wrapping: Wrapping, amount: int) -> Cost:
+        text = text_file(folder, size_bytes * amount)
+        command = Command((*words, str(text)), (), folder)
+        return run(wrapped(command, wrapping))
+
+    return work
+
+
+def sqlite(folder: Path, wrapping: Wrapping, amount: int) -> Cost:
+    """The same queries again and again, each time in a new database."""
+    queries = folder / f"queries-{amount}.sql"
+    queries.write_text((PROGRAMS / "queries.sql").read_text() * amount)
+    return run(wrapped(Command(("sqlite3",), (), folder, queries), wrapping))
+
+
+def lua(folder: Path, wrapping: Wrapping, amount: int) -> Cost:
+    """The same trees again and again."""
+    script = (
+        f"arg = {{14}}; for i = 1, {amount} do dofile('{PROGRAMS / 'trees.lua'}') end"
+    )
+    return run(wrapped(Command(("lua5.4", "-e", script), (), folder), wrapping))
+
+
+WORKS: dict[str, Work] = {
+    "gzip": on_text("gzip", "-c", size_bytes=12 << 20),
+    "bzip2": on_text("bzip2", "-c", size_bytes=6 << 20),
+    "sqlite": sqlite,
+    "lua": lua,
+    "perl": on_text("perl", str(PROGRAMS / "words.pl"), size_bytes=6 << 20),
+    "redis": lambda folder, wrapping, amount: redis(folder, wrapping, 15_000 * amount),
+    "nginx": lambda folder, wrapping, amount: nginx(folder, wrapping, 30_000 * amount),
+}
+
+
+def main() -> int:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.warm_up", description=__doc__
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default=",".join(WORKS))
+    arguments = parser.parse_args()
+    rows = [
+        ["program", "reach", "accesses", "accesses to reach", "warm-up s", "peak mem"]
+    ]
+    with tempfile.TemporaryDirectory(prefix="leakline-warm-") as scratch:
+        for name in arguments.only.split(","):
+            rows.append([name, *measure(WORKS[name], Path(scratch), arguments.rounds)])
+            print(" ".join(rows[-1]), flush=True)
+    print(markdown(rows))
+    return 0
+
+
+def measure(work: Work, scratch: Path, rounds: int) -> list[str]:
+    """Return the cells of one program; medians over interleaved rounds."""
+    work(scratch, LEAKLINE_ACCESSES.wrap(scratch), 1)
+    make_plans(scratch)
+    costs = [
+        {mode: _both(work, scratch, mode) for mode in MODES} for _ in range(rounds)
+    ]
+
+    def later(mode: Mode) -> float:
+        return median(_later(one[mode]) / _later(one[PLAIN]) for one in costs)
+
+    def warm_up(one: dict[Mode, tuple[Cost, Cost]]) -> float:
+        first, _ = one[LEAKLINE_ACCESSES]
+        return first.cpu_s - _later(one[LEAKLINE_ACCESSES]) / (MORE - 1)
+
+    def memory(one: dict[Mode, tuple[Cost, Cost]]) -> float:
+        return one[LEAKLINE_ACCESSES][1].peak_kib / one[LEAKLINE][1].peak_kib
+
+    against_reach = median(
+        _later(one[LEAKLINE_ACCESSES]) / _later(one[LEAKLINE]) for one in costs
+    )
+    return [
+        f"{later(LEAKLINE):.3f}",
+        f"{later(LEAKLINE_ACCESSES):.3f}",
+        f"{against_reach:.3f}",
+        f"{median(map(warm_up, costs)):.2f}",
+        f"{median(map(memory, costs)):.2f}",
+    ]
+
+
+def _both(work: Work, scratch: Path, mode: Mode) -> tuple[Cost, Cost]:
+    return work(scratch, mode.wrap(scratch), 1), work(scratch, mode.wrap(scratch), MORE)
+
+
+def _later(costs: tuple[Cost, Cost]) -> float:
+    """CPU time of the work that only the longer run does."""
+    return costs[1].cpu_s - costs[0].cpu_s
+
+
+if __name__ == "__main__":
+    sys.exit(main())
