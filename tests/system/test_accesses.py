@@ -139,6 +139,24 @@ def test_the_whole_story_of_a_lost_block_is_told(
     assert "in `message_of_the_past_bad`, from line" in window
 
 
+def test_what_both_lenses_agree_on_is_exact(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    program = build("pages_staleness.c", "-O1")
+    limits = ["--stale", "idle>400ms", "--stale-after", "0.4"]
+    report = watch([program, "1.2"], "--lens", "pages,accesses", *limits).report
+    found = {finding["confidence"] for finding in report["findings"]}
+    assert "exact" in found
+    for finding in report["findings"]:
+        bounds = finding["staleness"]
+        if "pages" not in finding["engines"]:
+            assert finding["confidence"] == "likely"
+        elif bounds["upper_s"] is not None:
+            assert finding["confidence"] == "exact"
+            assert bounds["lower_s"] <= bounds["upper_s"]
+    assert not any("contradicts" in text for text in report["run"]["not_seen"])
+
+
 def test_a_process_stays_alone_for_calls_that_need_it(
     build: Callable[..., Path], tmp_path: Path
 ) -> None:

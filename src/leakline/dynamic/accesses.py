@@ -11,6 +11,10 @@ from leakline.model.finding import Kind
 from leakline.recording._format import SamplingRecord, TouchedRecord
 
 _NS_PER_MS = 1_000_000
+_UNCONFIRMED = (
+    "no use of {:,} more blocks of this allocation was seen, but they share pages with "
+    "blocks in use, so that lens pages cannot confirm it"
+)
 
 
 def add_touched(
@@ -23,8 +27,9 @@ def add_touched(
     """Adds what is known of the last accesses of one process's blocks.
 
     Lost blocks get it as evidence; of the reachable ones, the stale become groups of
-    their own, unless lens `pages` has decided already which blocks are stale.
+    their own, unless lens `pages` has found stale ones of the same allocation already.
     """
+    confirmed = {key.stack for key, group in groups.items() if group.idle is not None}
     stale = Kind.NEVER_USED if predicate.test is Test.NEVER else Kind.STALE
     siblings = _sibling_frees(snapshot, stacks)
     by_stack: dict[tuple[Kind, int], Touches] = {}
@@ -41,7 +46,7 @@ def add_touched(
             )
         touches.sibling_frees = tuple(siblings.get(record.stack, ()))
         is_stale = kind is Kind.REACHABLE and _is_stale(record, predicate)
-        if is_stale and not snapshot.idle:
+        if is_stale and stack not in confirmed:
             found = HeapGroup(record.blocks, record.bytes, pids={log.key.pid})
             found.touches = touches
             group_at(groups, GroupKey(stale, stack, 0)).add(found)
@@ -53,6 +58,9 @@ def add_touched(
     for key, group in groups.items():
         if (known := by_stack.get((key.kind, key.stack))) is not None:
             group.touches = known
+            more = known.last_accesses.total() - group.blocks
+            if group.idle is not None and more > 0:
+                group.notes.append(_UNCONFIRMED.format(more))
 
 
 def _sibling_frees(snapshot: Snapshot, stacks: ProcessStacks) -> dict[int, list[int]]:

@@ -5,7 +5,14 @@ from dataclasses import dataclass, field, replace
 
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.story import release_window
-from leakline.model.finding import Confidence, Engine, Finding, Staleness, StalePoint
+from leakline.model.finding import (
+    Confidence,
+    Engine,
+    Finding,
+    Kind,
+    Staleness,
+    StalePoint,
+)
 
 _MS_PER_S = 1000
 # Points of a curve that reports show at most.
@@ -65,7 +72,7 @@ def with_touches(finding: Finding, touches: Touches, builder: StackBuilder) -> F
     known = replace(
         finding,
         engines=tuple(dict.fromkeys((*finding.engines, Engine.ACCESSES))),
-        confidence=Confidence.EXACT if lower is not None else finding.confidence,
+        confidence=_confidence(finding),
         last_access=builder.stack(main) if main else None,
         used_before=tuple(
             builder.stack(one) for one in touches.used_before.get(main, ())
@@ -80,6 +87,12 @@ def with_touches(finding: Finding, touches: Touches, builder: StackBuilder) -> F
     )
     window = release_window(known)
     return replace(known, notes=(window, *known.notes)) if window else known
+
+
+def _confidence(finding: Finding) -> Confidence:
+    """That blocks are idle is certain only when lens `pages` says so, too."""
+    is_idle = finding.kind in {Kind.STALE, Kind.NEVER_USED}
+    return Confidence.LIKELY if is_idle and not finding.staleness else Confidence.EXACT
 
 
 def _curve(blocks: Counter[int]) -> tuple[StalePoint, ...]:
