@@ -24,7 +24,8 @@ class Package:
 
     Attributes:
         source: Name and version, as `apt-get source` takes them.
-        held_out: The checker was not changed after reading findings of it.
+        held_out: The checker was made without looking at it; what it found there at
+            first is in docs/evaluation.md.
         needed: Packages that must be installed to build it.
         configure: What to do once, in its folder.
         build: What makes its programs.
@@ -131,8 +132,11 @@ def _build(package: Package, place: Path, tools: Path) -> Build:
         status, seen = record_build(["sh", "-c", script], records, tools / "bin")
     finally:
         os.chdir(before)
-    if status:
-        raise RuntimeError(f"the build of {package.name} ended with status {status}")
+    if status or not seen.compilations:
+        raise RuntimeError(
+            f"the build of {package.name} ended with status {status} and compiled "
+            f"{len(seen.compilations)} sources"
+        )
     return seen
 
 

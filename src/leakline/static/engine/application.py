@@ -145,7 +145,7 @@ class Application:
         for write in self._disjunct.writes:
             base = self._name(write.base)
             if isinstance(base, int):
-                if not _is_joined(write.value):
+                if not (self._disjunct.joined or _is_joined(write.value)):
                     return False
                 continue
             place = moved(base, write.offset)

@@ -39,20 +39,32 @@ def joined_alternatives(
     """
     if s.ranges is other.ranges and s.alternatives == other.alternatives:
         return s.alternatives
-    found: list[dict[int, Range]] = []
     telling = [link for link in links if _tells(link)][:_MOST_LINKS]
-    mine = {link.base: link.mine for link in telling if link.mine != ANY}
-    theirs = {link.base: link.theirs for link in telling if link.theirs != ANY}
+    found = _alternatives(ctx, s, other, ranges, telling)
+    if not _are_few(found):
+        return ()
+    return tuple(tuple(sorted(known.items())) for known in found)
+
+
+def _alternatives(
+    ctx: Context, s: State, other: State, ranges: dict[int, Range], links: list[Link]
+) -> list[dict[int, Range]]:
+    found: list[dict[int, Range]] = []
+    mine = {link.base: link.mine for link in links if link.mine != ANY}
+    theirs = {link.base: link.theirs for link in links if link.theirs != ANY}
     for state, linked in ((s, mine), (other, theirs)):
         own = _lost(ctx, state, ranges)
         own.update(linked)
         for known in possible_alternatives(state) or ((),):
             _add(found, _both(dict(known), own))
+    return found
+
+
+def _are_few(found: list[dict[int, Range]]) -> bool:
+    """Whether alternatives are worth carrying along."""
     if {} in found or len(found) > _MOST_ALTERNATIVES:
-        return ()
-    if max(map(len, found)) > _MOST_CONDITIONS:
-        return ()
-    return tuple(tuple(sorted(known.items())) for known in found)
+        return False
+    return max(map(len, found)) <= _MOST_CONDITIONS
 
 
 def _tells(link: Link) -> bool:
@@ -87,16 +99,21 @@ def _add(found: list[dict[int, Range]], new: dict[int, Range]) -> None:
 
 def _either(one: dict[int, Range], other: dict[int, Range]) -> dict[int, Range] | None:
     """Conditions that hold exactly when one or the other do; None without such."""
-    if one.items() <= other.items():
+    if len(one) > len(other):
+        one, other = other, one
+    if len(one) < len(other):
+        return one if one.items() <= other.items() else None
+    differing = -1
+    for base, known in one.items():
+        if other.get(base) != known:
+            if differing >= 0 or base not in other:
+                return None
+            differing = base
+    if differing < 0:
         return one
-    if other.items() <= one.items():
-        return other
-    if one.keys() != other.keys():
+    if hull(one[differing], other[differing]) != ANY:
         return None
-    differing = [base for base in one if one[base] != other[base]]
-    if len(differing) > 1 or hull(one[differing[0]], other[differing[0]]) != ANY:
-        return None
-    return {base: known for base, known in one.items() if base != differing[0]}
+    return {base: known for base, known in one.items() if base != differing}
 
 
 def _lost(ctx: Context, s: State, ranges: dict[int, Range]) -> dict[int, Range]:
