@@ -104,6 +104,17 @@ def test_pytest_says_which_test_lost_memory(extension: Path) -> None:
     assert "test_text_is_reversed" not in summary
 
 
+def test_each_worker_of_xdist_looks_at_its_own_heap(extension: Path) -> None:
+    words = ("pytest", "--leakline", "-n", "2", "-p", "no:cacheprovider")
+    result = call(*words, "test_reverse.py", cwd=extension)
+    assert "1 failed, 2 passed" in result.stdout, result.stdout + result.stderr
+    assert "FAILED test_reverse.py::test_palindromes_stay" in result.stdout
+    summary = result.stdout.partition("= Leakline =")[2]
+    assert "test_a_known_leak_is_tolerated lost 5 bytes in 1 block" in summary
+    assert "test_palindromes_stay lost 5 bytes in 1 block" in summary
+    assert "test_text_is_reversed" not in summary
+
+
 def test_one_limit_holds_for_tests_without_a_marker(extension: Path) -> None:
     (extension / "test_plain.py").write_text(
         "from reverse import reverse\n\n\ndef test_plain():\n    reverse('aa')\n"

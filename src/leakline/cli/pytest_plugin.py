@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _MARK = "__leakline_mark"
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 _MOST_LINES = 5
+# The property of a test under which its report carries what it lost.
+_PROPERTY = "leakline"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -76,7 +78,11 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 class _Watch:
-    """Looks at the heap after each part of a test, and keeps what each test lost."""
+    """Looks at the heap after each part of a test, and keeps what each test lost.
+
+    With pytest-xdist each worker looks at its own heap, and what its tests lost comes to
+    the process that prints the summary with the reports of the tests.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         from leakline.dynamic.looks import open_looks
@@ -89,6 +95,7 @@ class _Watch:
         )
         self._look: Callable[[], int] = ctypes.CDLL(None)[_MARK]
         self._lost: dict[str, list[Finding]] = {}
+        self._told: dict[str, str] = {}
 
     def pytest_sessionstart(self) -> None:
         """Takes the first look: what was lost before the tests belongs to none."""
@@ -111,12 +118,16 @@ class _Watch:
     ) -> None:
         """Lists the tests that lost memory, with the places of the allocations."""
         terminalreporter.section("Leakline")
-        for test, findings in self._lost.items():
-            terminalreporter.write_line(f"{test} {_amount(findings)}")
-            for line in _places(findings):
-                terminalreporter.write_line(f"  {line}")
-        if not self._lost:
+        for test, story in self._told.items():
+            terminalreporter.write_line(f"{test} {story}")
+        if not self._told:
             terminalreporter.write_line("No test lost memory.")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Takes what a test lost from its report, which may come from a worker."""
+        properties = dict(report.user_properties)
+        if _PROPERTY in properties:
+            self._told[report.nodeid] = str(properties[_PROPERTY])
 
     def pytest_unconfigure(self) -> None:
         """Closes the recording."""
@@ -128,6 +139,9 @@ class _Watch:
             return
         lost = self._lost.setdefault(item.nodeid, [])
         lost += found
+        story = "\n  ".join([_amount(lost), *_places(lost)])
+        others = [one for one in item.user_properties if one[0] != _PROPERTY]
+        item.user_properties[:] = [*others, (_PROPERTY, story)]
         limit = _limit_of(item, self._limit)
         if limit is not None and sum(one.bytes for one in lost) > limit:
             lines = [f"{_amount(lost)}, more than the limit of {limit:,} bytes"]
