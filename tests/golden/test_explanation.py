@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leakline.model.finding import Cause, Engine, Finding, Kind, Loss
+from leakline.model.finding import Cause, Engine, Finding, Kind, Loss, Reference
 from leakline.model.report import Report
 from leakline.model.stack import Stack
 from leakline.reports.explanation import explain
@@ -21,7 +21,18 @@ STYLE = Style(Path(FOLDER))
 BOTH = replace(EVIDENCE, engines=(*EVIDENCE.engines, Engine.STATIC))
 # Without advice of the checker, the evidence of the run decides.
 SEEN = replace(EVIDENCE, path=(), advice="", indirect_blocks=3, indirect_bytes=90)
+STALE = replace(
+    SEEN,
+    kind=Kind.STALE,
+    loss=None,
+    used_before=(LOST.allocation, INDIRECT.allocation),
+    references=(
+        Reference("cache.items", 2, birth=EVIDENCE.birth),
+        Reference("next", 1, 8, holder=LOST.allocation),
+    ),
+)
 STORIES = {
+    "stale": STALE,
     "both": BOTH,
     "seen": SEEN,
     "lost": LOST,

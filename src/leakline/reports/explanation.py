@@ -3,10 +3,18 @@
 import textwrap
 from collections.abc import Iterator
 
-from leakline.model.finding import Cause, Finding, Loss, Precision, Staleness
+from leakline.model.finding import (
+    HELD,
+    Cause,
+    Finding,
+    Loss,
+    Precision,
+    Reference,
+    Staleness,
+)
 from leakline.model.stack import Frame, Stack
 from leakline.reports.calls import label
-from leakline.reports.evidence import path_title
+from leakline.reports.evidence import innermost, path_title, reference_title
 from leakline.reports.headlines import amount, frame_with_file, is_confirmed_by_both
 from leakline.reports.printable import printable
 from leakline.reports.spots import Spots
@@ -74,22 +82,26 @@ class _Writer:
             )
         if finding.last_access:
             yield from self._event("It was last seen in use by", finding.last_access)
+            yield from self._work_before(finding)
         if finding.birth:
             yield from self._event("Its last reference was stored by", finding.birth)
         if finding.loss:
             yield from self._loss(finding.loss)
         if finding.staleness and _is_idle(finding.staleness):
             yield from self._sentence(f"Since then {_idle(finding.staleness)}.")
+        for reference in finding.references:
+            yield from self._reference(reference)
         if finding.path:
             yield from self._path(finding)
 
     def limits(self, finding: Finding) -> Iterator[str]:
         for note in finding.notes:
             yield from self._sentence(_capital(printable(note)))
-        unseen = [
-            (finding.loss, "where the last reference was lost"),
-            (finding.last_access, "where it was last used"),
+        unseen: list[tuple[object, str]] = [
+            (finding.last_access, "where it was last used")
         ]
+        if finding.kind not in HELD:
+            unseen.insert(0, (finding.loss, "where the last reference was lost"))
         missing = [words for evidence, words in unseen if evidence is None]
         if missing:
             yield from self._sentence(f"Not recorded: {' and '.join(missing)}.")
@@ -115,6 +127,24 @@ class _Writer:
         place = self._spots.place(frame)
         yield from self._sentence(f"{words} `{label(frame)}` at {place}{through}.")
         yield from self._quoted(frame.file, frame.line)
+
+    def _work_before(self, finding: Finding) -> Iterator[str]:
+        """What the thread worked on when it used the block last."""
+        frames = innermost(finding.used_before).frames
+        names = dict.fromkeys(f"`{label(frame)}`" for frame in frames if frame.function)
+        if names:
+            yield from self._sentence(
+                f"Shortly before, the same thread used memory in {', '.join(names)}."
+            )
+
+    def _reference(self, reference: Reference) -> Iterator[str]:
+        words = _capital(f"it is {reference_title(reference)}").removesuffix(".")
+        if reference.holder:
+            yield from self._event(f"{words} allocated by", reference.holder)
+        else:
+            yield from self._sentence(f"{words}.")
+        if reference.birth:
+            yield from self._event("That reference was stored by", reference.birth)
 
     def _callers(self, stack: Stack, frame: Frame) -> str:
         own = self._spots.own_frames(stack)

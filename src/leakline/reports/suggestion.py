@@ -182,12 +182,20 @@ def _let_go(finding: Finding, spots: Spots) -> Suggestion:
         return Suggestion("Allocate it when it is first needed, or not at all.")
     if finding.kind is Kind.STALE:
         return Suggestion(
-            f"Remove it from what still refers to it{after}, and release it.",
+            f"Remove it from {_holder(finding, 'it')}{after}, and release it.",
             _siblings(finding, spots),
             ("Something may still want it: such blocks are unused, not lost.",),
         )
     return Suggestion(
         "Nothing has to be done if the block lives as long as the program. If there are "
-        "more of them with more work, remove and release them when they are done.",
+        f"more of them with more work, remove them from {_holder(finding, 'them')} and "
+        "release them when they are done.",
         _siblings(finding, spots),
     )
+
+
+def _holder(finding: Finding, blocks: str) -> str:
+    """What refers to a block that is not lost."""
+    slots = (reference.slot for reference in finding.references)
+    names = list(dict.fromkeys(f"`{slot}`" for slot in slots if slot))
+    return " and ".join(names) or f"what still refers to {blocks}"
