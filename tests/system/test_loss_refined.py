@@ -93,3 +93,27 @@ def test_a_kept_recording_tells_the_same(
     )
     assert "lost here, out-of-scope (`buffer`)" in again.stdout
     assert len(outcome.report["run"]["processes"]) == 1
+
+
+@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
+def test_a_leak_that_recurs_is_refined_in_the_same_run(
+    optimisation: str,
+    build: Callable[..., Path],
+    watch: Callable[..., Outcome],
+    tmp_path: Path,
+) -> None:
+    program = build("loss_recurring.c", optimisation)
+    recording = tmp_path / "kept"
+    options = ("--refine", "--every", "0.2", "-o", str(recording))
+    outcome = watch([program, f"{recording}.watch"], *options)
+    (finding,) = [one for one in outcome.report["findings"] if one["kind"] == "lost"]
+    loss = finding["loss"]
+    assert (loss["cause"], loss["slot"]) == ("out-of-scope", "buffer")
+    here = loss["frames"][0]
+    assert here["function"] == "serve"
+    assert loss["precision"] == ("exact" if optimisation == "-O0" else "line-table")
+    lines = (PROGRAMS / "loss_recurring.c").read_text().splitlines()
+    if optimisation == "-O0":
+        assert "// loss(request_bad)" in lines[here["line"] - 1]
+    assert finding["path"]
+    assert [path.name for path in tmp_path.glob("kept*")] == ["kept"]

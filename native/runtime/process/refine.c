@@ -10,6 +10,7 @@
 #include "lens/ordinals.h"
 #include "lens/stack_records.h"
 #include "lens/stopped_frames.h"
+#include "os/lock.h"
 #include "os/memory.h"
 #include "os/syscall.h"
 #include "process/life.h"
@@ -22,6 +23,11 @@
 enum { STEPS_KEPT = 64 };
 // More marks of the whole heap than this for one block would take too long.
 enum { MARKS_MAX = 64 };
+// Of a leak that recurs the next block is tried sooner: after so many marks, or points.
+enum { MARKS_OF_RECURRING = 8, STEPS_OF_RECURRING = 4000 };
+// Blocks of a leak that recurs: how many are watched at most, and how many go by
+// between two of them.
+enum { BLOCKS_MET_MAX = 1000, STRIDE_MAX = 8 };
 
 struct step {
     uintptr_t pc;
@@ -37,7 +43,9 @@ struct watch {
     uintptr_t end;
     uintptr_t stack_pointer; // at the birth
     uint32_t marks;
-    uint32_t loss; // node of the call stack at the loss
+    uint32_t blocks_met; // of the target's call stack that were watched in vain
+    uint32_t to_pass;    // blocks to let go by before the next one is watched
+    uint32_t loss;       // node of the call stack at the loss
     uint32_t steps_taken;
     struct step steps[STEPS_KEPT];
 };
@@ -46,9 +54,17 @@ static struct ll_watch_list list;
 static struct watch* watches; // one for each target
 static uint32_t* left;        // by use: activations that have not returned yet
 static bool is_on;
+static bool is_expected;
+
+// Held while breakpoints are set or taken away, with all signals blocked.
+static struct ll_lock lock;
 
 bool ll_refine_is_on(void) {
-    return is_on;
+    return is_on || is_expected;
+}
+
+void ll_refine_expect(void) {
+    is_expected = true;
 }
 
 static int thread_id(void) {
@@ -69,13 +85,23 @@ static uint32_t intern(const struct ll_watch_target* target, const uintptr_t* bi
     return node;
 }
 
+static bool is_recurring(const struct watch* watch) {
+    return list.targets[watch - watches].ordinal == LL_WATCH_ANY;
+}
+
 static void begin(struct watch* watch, uintptr_t block) {
     const struct ll_watch_target* target = &list.targets[watch - watches];
     struct ll_block found;
     if (!ll_block_at(block, &found)) {
         return;
     }
-    watch->state = LL_REFINED_held;
+    uint64_t mask = ll_lock_take_masked(&lock);
+    if (watch->state != LL_REFINED_not_met) {
+        ll_lock_drop_masked(&lock, mask);
+        return;
+    }
+    watch->marks = 0;
+    watch->steps_taken = 0;
     watch->thread = thread_id();
     watch->block = block;
     watch->end = block + ll_block_size(found);
@@ -85,11 +111,37 @@ static void begin(struct watch* watch, uintptr_t block) {
         left[target->first_use + i] = use->activations;
         ll_traps_set(use->function);
     }
+    watch->state = LL_REFINED_held;
+    ll_lock_drop_masked(&lock, mask);
+}
+
+// Fixed strides would meet the same turn of a loop each time.
+static uint32_t random_below(uint32_t limit) {
+    static uint64_t state = 0x9e3779b97f4a7c15;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 32) % limit;
+}
+
+// A leak that recurs gives another chance when this block was not lost.
+static uint32_t state_after(struct watch* watch, uint32_t state) {
+    bool is_another_wanted = state == LL_REFINED_freed || state == LL_REFINED_held;
+    if (!is_recurring(watch) || !is_another_wanted) {
+        return state;
+    }
+    watch->to_pass = random_below(STRIDE_MAX);
+    return ++watch->blocks_met < BLOCKS_MET_MAX ? (uint32_t)LL_REFINED_not_met : state;
 }
 
 static void finish(struct watch* watch, uint32_t state) {
     const struct ll_watch_target* target = &list.targets[watch - watches];
-    watch->state = state;
+    uint64_t mask = ll_lock_take_masked(&lock);
+    if (watch->state != LL_REFINED_held) {
+        ll_lock_drop_masked(&lock, mask);
+        return;
+    }
+    watch->state = state_after(watch, state);
     for (uint32_t i = 0; i < target->use_count; i++) {
         uint32_t use = target->first_use + i;
         if (left[use] > 0) {
@@ -97,13 +149,32 @@ static void finish(struct watch* watch, uint32_t state) {
             ll_traps_take(list.uses[use].function);
         }
     }
+    ll_lock_drop_masked(&lock, mask);
+}
+
+// One block at a time: a program that is refined while it serves others must go on.
+static bool is_next_to_watch(struct watch* watch) {
+    for (uint32_t i = 0; i < list.target_count; i++) {
+        if (watches[i].state == LL_REFINED_held) {
+            return false;
+        }
+    }
+    if (watch->to_pass > 0) {
+        watch->to_pass--;
+        return false;
+    }
+    return true;
 }
 
 static void on_birth(uintptr_t block, uint32_t site, uint32_t ordinal) {
     for (uint32_t i = 0; is_on && i < list.target_count; i++) {
-        if (watches[i].site == site && list.targets[i].ordinal == ordinal &&
-            watches[i].state == LL_REFINED_not_met) {
-            begin(&watches[i], block);
+        struct watch* watch = &watches[i];
+        if (watch->site != site || watch->state != LL_REFINED_not_met) {
+            continue;
+        }
+        if (is_recurring(watch) ? is_next_to_watch(watch)
+                                : list.targets[i].ordinal == ordinal) {
+            begin(watch, block);
         }
     }
 }
@@ -116,13 +187,14 @@ static void on_freed(uintptr_t block) {
     }
 }
 
-bool ll_refine_start(const struct ll_watch_list* watch_list, const uintptr_t* biases) {
+bool ll_refine_start(const struct ll_watch_list* watch_list, const uintptr_t* biases,
+                     enum ll_traps_code code) {
     list = *watch_list;
     size_t watch_bytes = (list.target_count + 1) * sizeof *watches;
     size_t left_bytes = (list.use_count + 1) * sizeof *left;
     watches = ll_memory_map((watch_bytes + LL_PAGE_SIZE) & -(size_t)LL_PAGE_SIZE);
     left = ll_memory_map((left_bytes + LL_PAGE_SIZE) & -(size_t)LL_PAGE_SIZE);
-    if (watches == NULL || left == NULL || !ll_traps_start(&list, biases)) {
+    if (watches == NULL || left == NULL || !ll_traps_start(&list, biases, code)) {
         return false;
     }
     for (uint32_t i = 0; i < list.target_count; i++) {
@@ -141,6 +213,7 @@ void ll_refine_give_up(void) {
         }
     }
     is_on = false;
+    is_expected = false;
 }
 
 // Registers that nobody will read again hold nothing.
@@ -180,6 +253,10 @@ static bool is_held(struct watch* watch, const struct ll_watch_point* point,
     if (holder->kind != LL_HOLDER_none) {
         return true;
     }
+    if (is_recurring(watch) && watch->marks >= MARKS_OF_RECURRING) {
+        finish(watch, LL_REFINED_held);
+        return true;
+    }
     if (watch->marks++ >= MARKS_MAX) {
         finish(watch, LL_REFINED_given_up);
         return true;
@@ -195,12 +272,19 @@ static bool is_held(struct watch* watch, const struct ll_watch_point* point,
 static void count_return(struct watch* watch, const struct ll_watch_point* point,
                          uintptr_t stack_pointer) {
     const struct ll_watch_target* target = &list.targets[watch - watches];
+    uint64_t mask = ll_lock_take_masked(&lock);
+    uint32_t all_left = 0;
     for (uint32_t i = 0; i < target->use_count; i++) {
         uint32_t use = target->first_use + i;
         if (list.uses[use].function == point->function && left[use] > 0 &&
             stack_pointer > watch->stack_pointer && --left[use] == 0) {
             ll_traps_take(point->function);
         }
+        all_left += left[use];
+    }
+    ll_lock_drop_masked(&lock, mask);
+    if (all_left == 0 && is_recurring(watch)) {
+        finish(watch, LL_REFINED_held);
     }
 }
 
@@ -215,6 +299,8 @@ static void examine(struct watch* watch, const struct ll_watch_point* point,
         finish(watch, LL_REFINED_lost);
     } else if (watch->state == LL_REFINED_held && point->kind == LL_WATCH_RETURN) {
         count_return(watch, point, stack_pointer);
+    } else if (is_recurring(watch) && watch->steps_taken >= STEPS_OF_RECURRING) {
+        finish(watch, LL_REFINED_held);
     }
 }
 
@@ -279,9 +365,12 @@ void ll_refine_record(void) {
 }
 
 void ll_refine_fork_child(void) {
+    ll_ordinals_follow(NULL, NULL);
     if (is_on) {
         is_on = false;
         ll_traps_end();
     }
+    ll_lock_renew(&lock);
+    is_expected = false;
     watches = NULL;
 }

@@ -1,17 +1,22 @@
-// The second run of `--refine`: watches single blocks from their birth to the moment
+// `--refine`: watches single blocks from their birth to the moment
 // when nothing refers to them any more, and writes down the way there.
 #pragma once
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "process/traps.h"
 #include "process/watch_list.h"
 
 // Begins to wait for the targets of a list. False, and nothing is watched, when the
 // code of the modules cannot be trapped.
-bool ll_refine_start(const struct ll_watch_list* list, const uintptr_t* biases);
+bool ll_refine_start(const struct ll_watch_list* list, const uintptr_t* biases,
+                     enum ll_traps_code code);
 
-// True while a list is followed.
+// A list may come later: until then nobody may block traps.
+void ll_refine_expect(void);
+
+// True while a list is followed or expected.
 bool ll_refine_is_on(void);
 
 // Gives up: the program wants SIGTRAP for itself.

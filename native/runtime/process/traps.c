@@ -16,7 +16,8 @@ enum { HITS_MAX = 1000 };
 struct state {
     uintptr_t address;
     uint32_t hits;
-    bool armed; // the breakpoint is in place, or a step over it is under way
+    bool armed;       // the breakpoint is in place, or a step over it is under way
+    bool is_left_out; // the code was changed here
 };
 
 static const struct ll_watch_list* list;
@@ -42,10 +43,11 @@ static bool put(int memory, struct state* state, bool armed) {
     const struct ll_watch_point* point = &list->points[index_of(state)];
     uint8_t byte = armed ? BREAKPOINT : point->first_byte;
     state->armed = armed;
-    return state->address == 0 || write_byte(memory, state->address, byte);
+    return state->address == 0 || state->is_left_out ||
+           write_byte(memory, state->address, byte);
 }
 
-static bool locate(const uintptr_t* biases) {
+static bool locate(const uintptr_t* biases, enum ll_traps_code code) {
     for (uint32_t i = 0; i < list->point_count; i++) {
         const struct ll_watch_point* point = &list->points[i];
         uintptr_t bias = biases[point->module];
@@ -53,9 +55,11 @@ static bool locate(const uintptr_t* biases) {
             continue;
         }
         states[i].address = bias + point->address;
-        if (*(const uint8_t*)states[i].address != point->first_byte) {
+        bool is_changed = *(const uint8_t*)states[i].address != point->first_byte;
+        if (is_changed && code == LL_TRAPS_ORIGINAL_CODE) {
             return false;
         }
+        states[i].is_left_out = is_changed;
     }
     return true;
 }
@@ -65,15 +69,23 @@ static void* map_array(size_t count, size_t size) {
     return ll_memory_map(bytes);
 }
 
-bool ll_traps_start(const struct ll_watch_list* watch_list, const uintptr_t* biases) {
+static bool can_write(int memory) {
+    for (uint32_t i = 0; i < list->point_count; i++) {
+        if (states[i].address != 0 && !states[i].is_left_out) {
+            return write_byte(memory, states[i].address, list->points[i].first_byte);
+        }
+    }
+    return true;
+}
+
+bool ll_traps_start(const struct ll_watch_list* watch_list, const uintptr_t* biases,
+                    enum ll_traps_code code) {
     list = watch_list;
     states = map_array(list->point_count, sizeof *states);
     users = map_array(list->function_count, sizeof *users);
     int memory = open_memory();
-    bool usable = states != NULL && users != NULL && memory >= 0 && locate(biases);
-    if (usable && list->point_count > 0 && states[0].address != 0) {
-        usable = write_byte(memory, states[0].address, list->points[0].first_byte);
-    }
+    bool usable = states != NULL && users != NULL && memory >= 0 &&
+                  locate(biases, code) && can_write(memory);
     if (memory >= 0) {
         ll_file_close(memory);
     }

@@ -8,11 +8,16 @@
 
 #include "process/watch_list.h"
 
+// Whether the code is as its file has it. Points where it is not are left out when
+// stores are patched; in other code they mean that it is another program's.
+enum ll_traps_code { LL_TRAPS_ORIGINAL_CODE, LL_TRAPS_PATCHED_CODE };
+
 // Takes the points of modules that are loaded: biases[i] is that of module i, or
 // LL_TRAPS_NOT_LOADED. False when code cannot be written, or another program's bytes
 // are there.
 #define LL_TRAPS_NOT_LOADED ((uintptr_t)-1)
-bool ll_traps_start(const struct ll_watch_list* list, const uintptr_t* biases);
+bool ll_traps_start(const struct ll_watch_list* list, const uintptr_t* biases,
+                    enum ll_traps_code code);
 
 // Sets or takes away the breakpoints of a function; others of the same function stay
 // as they are until all who set them have taken them away.

@@ -6,6 +6,10 @@
 
 enum { LL_WATCH_RETURN = 1 };
 
+// In place of a target's ordinal: any block of its call stack, one after the other
+// until one is lost.
+enum { LL_WATCH_ANY = 0 };
+
 // Beside the general registers in a point's `live`.
 enum { LL_WATCH_VECTOR = 1 << 16, LL_WATCH_RED_ZONE = 1 << 17 };
 

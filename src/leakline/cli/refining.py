@@ -1,6 +1,7 @@
-"""The second run of `--refine`: the program again, trapped where it lost its blocks.
+"""`--refine`: the program is trapped where it lost its blocks.
 
-Nothing of it shows: it writes to nowhere, and its recording is added to the first run's.
+That is in a second run, or with `--every` in the same run, for leaks that recur.
+Nothing of a second run shows: it writes to nowhere, and its recording is added to the first run's.
 Standard input is read again where it is a file, and empty otherwise.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leakline.dynamic.traces import Refinable
+    from leakline.patching.watch_list import Untrappable
+    from leakline.recording.chunks import ProcessKey
 
 
 class SecondRun:
@@ -76,6 +80,58 @@ class SecondRun:
         return child.wait()
 
 
+class SameRun:
+    """Refines leaks that recur while the program runs on.
+
+    The first look that finds blocks which no store lost gives the list; the runtime
+    takes it from a file with the process's number behind its name.
+    """
+
+    def __init__(self, recording: str) -> None:
+        self.name = f"{recording}.watch"
+        self._recording = recording
+        self._path = ""
+
+    def options(self) -> dict[str, str]:
+        """What the runtime has to know from the start."""
+        return {"ordinals": "1", "watch_later": self.name}
+
+    def look(self, pid: int, *, births: bool) -> None:
+        """Writes the list once there is something to watch."""
+        if self._path:
+            return
+        found = _refinables(self._recording)
+        if found:
+            from leakline.patching.watch_list import ANY_BLOCK
+
+            self._path = f"{self.name}.{pid}"
+            recurring = [replace(one, ordinal=ANY_BLOCK) for one in found]
+            _write_watch_list(f"{self._path}.new", recurring, _Patched(births=births))
+            os.rename(f"{self._path}.new", self._path)
+
+    def clear(self) -> None:
+        """Removes the list."""
+        if self._path:
+            os.unlink(self._path)
+
+
+class _Patched:
+    """The addresses at which the plans of modules change the code."""
+
+    def __init__(self, *, births: bool) -> None:
+        self._births = births
+
+    def __call__(self, build_id: bytes) -> set[int]:
+        from leakline.patching.plan_file import SUFFIXES, changed_addresses
+        from leakline.patching.plans import plan_folder
+
+        plan = plan_folder() / (build_id.hex() + SUFFIXES[self._births])
+        try:
+            return changed_addresses(plan)
+        except OSError:
+            return set()
+
+
 class _InputFile(NamedTuple):
     """A file that is standard input, and how far it was read before the first run."""
 
@@ -116,17 +172,19 @@ def _refinables(recording: str) -> list[Refinable]:
     from leakline.dynamic.traces import refinables
     from leakline.recording.reader import open_recording
 
-    found: list[list[Refinable]] = []
+    found: dict[ProcessKey, list[Refinable]] = {}
 
     def take(log: ProcessLog) -> None:
-        found.append(refinables(log))
+        found[log.key] = refinables(log)
 
     with open_recording(Path(recording)) as opened:
         first = [log.key for log in read_processes(opened, take)][:1]
-    return found[0] if first else []
+    return found[first[0]] if first else []
 
 
-def _write_watch_list(path: str, found: list[Refinable]) -> None:
+def _write_watch_list(
+    path: str, found: list[Refinable], untrappable: Untrappable = lambda _: ()
+) -> None:
     from leakline.dynamic.code_reader import CodeReader
     from leakline.patching.watch_list import WatchFrame, WatchTarget, write_watch_list
 
@@ -139,4 +197,5 @@ def _write_watch_list(path: str, found: list[Refinable]) -> None:
         Path(path),
         targets,
         lambda address: reader.can_return_pointer(address.module, address.offset),
+        untrappable,
     )

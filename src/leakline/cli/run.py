@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
 
-    from leakline.cli.refining import SecondRun
+    from leakline.cli.refining import SameRun, SecondRun
     from leakline.model.report import Report
 
 
@@ -55,7 +55,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--refine",
         action="store_true",
         help="run the program a second time, unseen, to find the line at which "
-        "variables lost their blocks (implies --lens loss)",
+        "variables lost their blocks; with --every not again, but of leaks that recur "
+        "while it runs (implies --lens loss)",
     )
     presentation.add_baseline_argument(parser)
     presentation.add_arguments(parser, error_exit_code=presentation.LEAKS_EXIT_CODE)
@@ -78,12 +79,14 @@ def run(arguments: Namespace) -> int:
     place = RecordingPlace(arguments.recording, os.environ)
     try:
         again = _second_run(arguments)
+        same = _same_run(arguments, place.path)
+        arguments.refining = same.options() if same is not None else {}
         child = _start(arguments, place, path, command)
         tidy_up_before_ending()
         leave_input_to_program()
         if not _reports_to_descriptor(arguments.report_file):
             leave_output_to_program()
-        status = _wait(child, arguments.every, place.path)
+        status = _wait(child, arguments, place.path, same)
         if again is not None:
             arguments.not_repeated = again.run(path, command, place.path, status)
         verdict = _report(arguments, place, command, status)
@@ -101,11 +104,20 @@ def run(arguments: Namespace) -> int:
 
 def _second_run(arguments: Namespace) -> SecondRun | None:
     arguments.not_repeated = ()
-    if not arguments.refine:
+    if not arguments.refine or arguments.every is not None:
         return None
     from leakline.cli.refining import SecondRun
 
     return SecondRun()
+
+
+def _same_run(arguments: Namespace, recording: str) -> SameRun | None:
+    """A program that is looked at from time to time is refined while it runs."""
+    if not arguments.refine or arguments.every is None:
+        return None
+    from leakline.cli.refining import SameRun
+
+    return SameRun(recording)
 
 
 def _start(
@@ -119,6 +131,7 @@ def _start(
             )
         if arguments.refine:
             options["ordinals"] = "1"
+            options |= arguments.refining
         if (
             arguments.recording is None
             and arguments.show == presentation.SHOWN_BY_DEFAULT
@@ -145,15 +158,28 @@ def _reports_to_descriptor(report_file: str | None) -> bool:
     return report_file is not None and report_file.startswith(("/dev/", "/proc/"))
 
 
-def _wait(child: Child, every_s: float | None, recording: str) -> int:
-    if every_s is None:
+def _wait(
+    child: Child, arguments: Namespace, recording: str, same: SameRun | None
+) -> int:
+    if arguments.every is None:
         return child.wait()
     from pathlib import Path
 
     from leakline.cli.snapshots import Periodic, follow
 
     with follow(Path(recording)) as follower:
-        return child.wait(every_s, Periodic(follower).look)
+        periodic = Periodic(follower)
+
+        def look() -> None:
+            if same is not None:
+                same.look(child.pid, births=arguments.births)
+            periodic.look()
+
+        try:
+            return child.wait(arguments.every, look)
+        finally:
+            if same is not None:
+                same.clear()
 
 
 def _report(

@@ -157,9 +157,11 @@ class _Heap:
 
     def add(self, log: ProcessLog) -> None:
         snapshot = chosen_snapshot(log)
-        if is_second_run(log):
+        if log.refined:
             self.traces |= traces(log, ProcessStacks(log, self.table))
-        elif snapshot is not None:
+        if is_second_run(log):
+            return
+        if snapshot is not None:
             stacks = ProcessStacks(log, self.table)
             add_snapshot(self.groups, log, snapshot, stacks)
             move_dead(self.groups, log, snapshot, stacks, self.judge)

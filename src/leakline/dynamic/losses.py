@@ -7,7 +7,7 @@ from typing import NamedTuple
 from leakline.dynamic.code_reader import CodeReader
 from leakline.dynamic.hints import Hints
 from leakline.dynamic.merge import GroupKey
-from leakline.dynamic.refined import WHY_NOT, Refinement
+from leakline.dynamic.refined import Refinement, why_not
 from leakline.dynamic.sites import loss_at_site
 from leakline.dynamic.slots import slot_in_freed, slot_of_store
 from leakline.dynamic.stacks import StackBuilder
@@ -87,7 +87,7 @@ class Losses:
             if seen is not None:
                 named = self._with_variable(seen, key)
                 return Explained(named, refinement.path(trace))
-            notes = (WHY_NOT.get(trace.outcome, ""),)
+            notes = (why_not(trace),)
         guess = self._hints.loss(key.stack)
         if guess is None:
             unknown = Loss(Cause.OUT_OF_SCOPE, Stack(), precision=Precision.PROBABLE)

@@ -1,4 +1,4 @@
-"""Turns the trace of a second run into a loss: line, variable, cause and path."""
+"""Turns the trace of a block into a loss: line, variable, cause and path."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from leakline.symbols.variables import is_optimised
 _CALLS = (FlowControl.CALL, FlowControl.INDIRECT_CALL)
 _RAX = 0
 
-WHY_NOT = {
+_WHY_NOT = {
     Refined.NOT_MET: "the second run did not allocate this block: the program did not "
     "repeat itself",
     Refined.HELD: "in the second run something referred to the block until the end",
@@ -28,6 +28,21 @@ WHY_NOT = {
     Refined.GIVEN_UP: "the second run gave this block up: it took too long, or the "
     "program handles SIGTRAP",
 }
+
+_WHY_NOT_IN_SAME_RUN = {
+    Refined.NOT_MET: "none of the blocks that were followed while the program ran was "
+    "lost",
+    Refined.HELD: "something referred to the block that was followed until the end",
+    Refined.FREED: "all blocks that were followed while the program ran were freed",
+    Refined.GIVEN_UP: "following blocks was given up: it took too long, or the program "
+    "handles SIGTRAP",
+}
+
+
+def why_not(trace: Trace) -> str:
+    """Why a trace does not show the loss."""
+    sentences = _WHY_NOT if trace.in_second_run else _WHY_NOT_IN_SAME_RUN
+    return sentences.get(trace.outcome, "")
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What a second run saw of single blocks: the points passed until each was lost."""
+"""What was seen of single blocks that were followed: the points passed until each was lost."""
 
 from dataclasses import dataclass
 
@@ -30,10 +30,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One block in the second run.
+    """One block that was followed.
 
     Attributes:
         outcome: What became of it.
+        in_second_run: Else it was one of several in the run itself.
         loss: Number of the call stack at the loss, 0 if it was not lost.
         steps: The last points; at the last one of a lost block nothing held it.
         is_whole: No earlier steps were left out.
@@ -41,6 +42,7 @@ class Trace:
 
     outcome: Refined
     loss: int
+    in_second_run: bool
     steps: tuple[Step, ...]
     is_whole: bool
 
@@ -59,7 +61,7 @@ def is_second_run(log: ProcessLog) -> bool:
 
 
 def traces(log: ProcessLog, stacks: ProcessStacks) -> dict[int, Trace]:
-    """The traces of a second run, by the number of the allocation stack."""
+    """The traces that a process left, by the number of the allocation stack."""
     steps: dict[int, list[Step]] = {}
     for record in log.refined_steps:
         index = stacks.table.calls[stacks.number(record.node)].address
@@ -77,6 +79,7 @@ def traces(log: ProcessLog, stacks: ProcessStacks) -> dict[int, Trace]:
         stacks.number(record.stack): Trace(
             known.get(record.outcome, Refined.NOT_MET),
             stacks.number(record.loss) if record.loss else 0,
+            is_second_run(log),
             tuple(steps.get(record.target, ())),
             record.steps == len(steps.get(record.target, ())),
         )

@@ -21,6 +21,7 @@ RUN = Struct("<QII")
 MAPPING = Struct("<qII")
 PATCH = Struct("<IIBBB13s")
 SITE = Struct("<II")
+_JUMP_BYTES = 5
 
 
 def serialise(plan: Plan) -> bytes:
@@ -92,6 +93,24 @@ def _runs(plan: Plan) -> list[tuple[int, int]]:
     first = min(patch.address for patch in plan.patches) & -PAGE
     last = max(patch.address + len(patch.replacement) - 1 for patch in plan.patches)
     return [(first, (last - first) // PAGE + 1)]
+
+
+def changed_addresses(path: Path) -> set[int]:
+    """Return the addresses of all bytes that patches or their jumps consist of.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    content = path.read_bytes()
+    fields = HEADER.unpack_from(content)
+    text_pages, code_pages, runs, mappings, patches = fields[3:8]
+    start = PAGE * (1 + text_pages + code_pages)
+    start += runs * RUN.size + mappings * MAPPING.size
+    table = memoryview(content)[start : start + patches * PATCH.size]
+    found: set[int] = set()
+    for address, _, length, jump_at, _, _ in PATCH.iter_unpack(table):
+        found.update(range(address, address + max(length, jump_at + _JUMP_BYTES)))
+    return found
 
 
 def is_sound(path: Path, build_id: bytes, *, births: bool = False) -> bool:

@@ -1,6 +1,6 @@
 """Writes the watch list of a second run (native/format/refine.md)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from struct import pack
@@ -24,6 +24,10 @@ _NEVER_TRAPPED = ("libc.so", "libc-", "ld-linux", "libpthread", "libleakline.so"
 
 # Whether the function at an address may return a pointer.
 MayReturnPointer = Callable[[Address], bool]
+# The addresses of a module at which no trap may be set, by its build-id.
+Untrappable = Callable[[bytes], Container[int]]
+# The ordinal of a target that is any block of its stack, until one is lost.
+ANY_BLOCK = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class WatchTarget:
 
     Attributes:
         frames: Outermost first.
-        ordinal: From 1 on.
+        ordinal: From 1 on, or ANY_BLOCK.
     """
 
     frames: tuple[WatchFrame, ...]
@@ -60,6 +64,7 @@ class _Lists:
     """The parts of the file while it grows."""
 
     may_return: MayReturnPointer
+    untrappable: Untrappable
     modules: dict[Module, int] = field(default_factory=dict)
     targets: list[bytes] = field(default_factory=list)
     frames: list[bytes] = field(default_factory=list)
@@ -71,10 +76,13 @@ class _Lists:
 
 
 def write_watch_list(
-    path: Path, targets: Iterable[WatchTarget], may_return: MayReturnPointer
+    path: Path,
+    targets: Iterable[WatchTarget],
+    may_return: MayReturnPointer,
+    untrappable: Untrappable = lambda _: (),
 ) -> None:
     """Writes the list for some targets."""
-    lists = _Lists(may_return)
+    lists = _Lists(may_return, untrappable)
     for target in targets:
         _add_target(lists, target)
     modules = [
@@ -135,7 +143,12 @@ def _function(lists: _Lists, site: Address) -> int | None:
     if key not in lists.functions:
         number = lists.functions[key] = len(lists.function_rows)
         may_return = lists.may_return(Address(site.module, code.start))
-        points = points_of(opened, code, returns_pointer=may_return)
+        changed = lists.untrappable(site.module.build_id)
+        points = [
+            point
+            for point in points_of(opened, code, returns_pointer=may_return)
+            if point.address not in changed
+        ]
         lists.function_rows.append(pack("<II", len(lists.points), len(points)))
         module = _module(lists, site.module)
         lists.points += [

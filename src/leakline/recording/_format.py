@@ -772,6 +772,11 @@ OPTIONS: dict[str, RuntimeOption] = {
         "",
         "watch list of a second run: whose losses are traced",
     ),
+    "watch_later": RuntimeOption(
+        str,
+        "",
+        "name of watch lists to come while the program runs",
+    ),
     "children": RuntimeOption(
         bool,
         True,

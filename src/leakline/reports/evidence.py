@@ -50,10 +50,10 @@ def loss_title(finding: Finding, loss: Loss) -> str:
 
 
 def path_title(finding: Finding) -> str:
-    """Who found the path of a finding: the checker, or a second run."""
+    """Who found the path of a finding: the checker, or a run that was trapped."""
     if Engine.STATIC in finding.engines:
         return "the checker found this path in the source"
-    return "a second run passed these lines on the way to the loss"
+    return "these lines were passed on the way to the loss"
 
 
 _UNCERTAIN = {
