@@ -100,7 +100,7 @@ static uint32_t judge_sites(struct ll_arm_module* module,
         if (fits(module, &module->plan.sites[i], target, &fixed)) {
             armable++;
         } else {
-            module->records[i].state = LL_ARM_UNKNOWN;
+            module->unfit[i / 8] |= (uint8_t)(1 << i % 8);
         }
     }
     ll_memory_unmap(fixed.bytes, size);
@@ -109,7 +109,7 @@ static uint32_t judge_sites(struct ll_arm_module* module,
 
 static void arm_all(struct ll_arm_module* module) {
     for (uint32_t i = 0; i < module->plan.header->site_count; i++) {
-        if (module->records[i].state != LL_ARM_UNKNOWN) {
+        if (ll_arm_is_fit(module, i)) {
             ll_text_arm(module, &module->plan.sites[i]);
         }
     }
@@ -131,6 +131,14 @@ static void prepare(struct ll_arm_module* module, const struct ll_patch_target* 
     module->bias = target->bias;
     module->records =
         ll_memory_map((module->plan.header->site_count + 1) * sizeof *module->records);
+    module->unfit = ll_memory_map(module->plan.header->site_count / 8 + 1);
+}
+
+// The tables were read as a whole; few of their pages are needed again, and come back
+// from the file.
+static void let_tables_go(const struct ll_arm_module* module) {
+    const struct ll_plan_file* file = &module->plan.file;
+    ll_syscall(SYS_madvise, file->start, file->size_bytes, MADV_DONTNEED);
 }
 
 struct ll_arm_result ll_arm_module(const char* folder,
@@ -156,7 +164,8 @@ struct ll_arm_result ll_arm_module(const char* folder,
     result.sites = module->plan.header->sites_seen;
     prepare(module, target, twin_distance);
     result.refused = open_text(target);
-    if (result.refused != 0 || module->records == NULL || !ll_stubs_map(module)) {
+    if (result.refused != 0 || module->records == NULL || module->unfit == NULL ||
+        !ll_stubs_map(module)) {
         // What was mapped stays: this happens once, and nothing jumps there.
         ll_plan_file_close(&module->plan.file);
         module->plan.header = NULL;
@@ -168,6 +177,7 @@ struct ll_arm_result ll_arm_module(const char* folder,
     if (result.armable > 0) {
         arm_all(module);
     }
+    let_tables_go(module);
     module->is_loaded = true;
     return result;
 }

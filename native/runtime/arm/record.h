@@ -9,12 +9,11 @@
 #include "heap/span.h"
 
 enum ll_arm_state {
-    LL_ARM_FRESH,   // armed, and no touch of the burst was seen yet
-    LL_ARM_BURST,   // armed, within a burst
-    LL_ARM_ENDING,  // to be disarmed: by the thread that noted the last touch, or poked
-    LL_ARM_IDLE,    // not armed; in the queue or with the scheduler
-    LL_ARM_WINDOW,  // armed for a window
-    LL_ARM_UNKNOWN, // never armed: it does not fit the loaded code
+    LL_ARM_FRESH,  // armed, and no touch of the burst was seen yet
+    LL_ARM_BURST,  // armed, within a burst
+    LL_ARM_ENDING, // to be disarmed: by the thread that noted the last touch, or poked
+    LL_ARM_IDLE,   // not armed; in the queue or with the scheduler
+    LL_ARM_WINDOW, // armed for a window
 };
 
 // Stubs know the first fields by offset.
@@ -47,6 +46,7 @@ struct ll_arm_module {
     uintptr_t twin_distance; // from a block's word to its touch word
     struct ll_arm_plan plan; // header NULL: the module is gone
     uintptr_t bias;
+    uint8_t* unfit;    // one bit per site: 1 where it does not fit the loaded code
     uint8_t* unmapped; // one byte per mapping of the plan: 1 where it found no room
     uint32_t armed_at_start;
     bool is_loaded; // as far as the census knows
@@ -84,6 +84,10 @@ struct ll_arm {
     bool is_orphaned;     // a forked child has no such thread yet
 };
 extern struct ll_arm ll_arm;
+
+static inline bool ll_arm_is_fit(const struct ll_arm_module* module, uint32_t number) {
+    return (module->unfit[number / 8] >> number % 8 & 1) == 0;
+}
 
 static inline uint32_t ll_arm_number_of(const struct ll_arm_module* module,
                                         const struct ll_arm_record* record) {
