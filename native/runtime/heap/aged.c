@@ -262,7 +262,8 @@ static void* take(struct ll_aged_cursor* cursor, size_t size_bytes, ll_site site
     uint64_t previous = ll_word_get(span, index);
     uint64_t upper = ll_birth_now() | (uint32_t)size_bytes;
     if (previous == 0) {
-        __atomic_store_n(&span->used, span->used + 1, __ATOMIC_SEQ_CST);
+        // Seen by whoever frees at the latest when the list of the span changes.
+        __atomic_store_n(&span->used, span->used + 1, __ATOMIC_RELEASE);
     } else {
         __atomic_sub_fetch(&span->remote, 1, __ATOMIC_SEQ_CST);
     }

@@ -1,44 +1,40 @@
 #include "lens/pages_contexts.h"
 
 #include "heap/aged.h"
-#include "heap/arena.h"
 #include "heap/heap.h"
 #include "heap/page_states.h"
-#include "os/lock.h"
+#include "lens/pages_candidates.h"
 #include "os/memory.h"
 #include "stack/stack.h"
 
 enum {
-    CONTEXT_BITS = 16,
-    CONTEXTS = 1 << CONTEXT_BITS,
+    ENTRY_BITS = 16,
+    ENTRIES = 1 << ENTRY_BITS,
+    CONTEXTS = ENTRIES / 4 * 3,
+    NUMBER_BITS = 16,
+    CONTEXT_NUMBERS = 1 << NUMBER_BITS,
     MEMO_BITS = 15,
     MEMOS = 1 << MEMO_BITS,
     DEPTH_MAX = 32,
-    // Places in the list of candidates, for each block that has to be alive.
-    CANDIDATES_PER_BLOCK = 4,
 };
 
-// `hash` tells a context from others; 0: the place in the table is free.
 struct context {
-    uint64_t hash;
     struct ll_aged aged;
     uint32_t is_aged; // has spans of its own
-    uint32_t born;    // blocks in the common heap so far
-    struct ll_lock lock;
-    uint32_t candidate_count;
-    void** candidates; // blocks that may be alive, hashed by address; NULL: none yet
+    struct ll_candidates candidates;
 };
 
-// The context of a site, found before: site and index in the table.
+// A context in the table: what tells it from others, and its number; 0: none.
+typedef uint64_t entry;
+
+// The context of a site, found before: site and number of the context.
 typedef uint64_t memo;
 
-static struct ll_arena arena; // lists of candidates
-static struct ll_lock arena_lock;
-static struct context* contexts;
+static struct context* contexts; // in order of their first block
 static uint32_t context_count;
+static entry* entries;
 static memo* memos;
 static unsigned context_depth;
-static unsigned threshold;
 
 static uint64_t mix(uint64_t hash, uint64_t pc) {
     hash = (hash ^ pc) * UINT64_C(0x9e3779b97f4a7c15);
@@ -52,31 +48,37 @@ static uint64_t hash_of(ll_site site) {
         hash = mix(hash, node.pc);
         site = node.parent;
     }
-    return hash | 1;
+    return hash | (uint64_t)1 << NUMBER_BITS;
 }
 
-// The place of a context in the table, taken if it is new. When most of the table is
-// in use, contexts stay in the common heap: NULL.
+// The number for a new context; 0 when there are too many.
+static uint32_t take_number(void) {
+    if (__atomic_load_n(&context_count, __ATOMIC_RELAXED) >= CONTEXTS - 1) {
+        return 0;
+    }
+    uint32_t number = __atomic_add_fetch(&context_count, 1, __ATOMIC_RELAXED);
+    return number < CONTEXTS ? number : 0;
+}
+
+// The context with that hash, which is put into the table if it is new. When most of
+// the table is in use, contexts stay in the common heap: NULL.
 static struct context* find_by_hash(uint64_t hash) {
-    for (uint32_t i = (uint32_t)(hash >> (64 - CONTEXT_BITS));;
-         i = (i + 1) % CONTEXTS) {
-        uint64_t found = __atomic_load_n(&contexts[i].hash, __ATOMIC_RELAXED);
-        if (found == hash) {
-            return &contexts[i];
+    uint64_t tag = hash >> NUMBER_BITS << NUMBER_BITS;
+    uint32_t own = 0;
+    for (uint32_t i = (uint32_t)(hash >> (64 - ENTRY_BITS));; i = (i + 1) % ENTRIES) {
+        entry found = __atomic_load_n(&entries[i], __ATOMIC_RELAXED);
+        if (found == 0) {
+            own = own != 0 ? own : take_number();
+            if (own == 0) {
+                return NULL;
+            }
+            if (__atomic_compare_exchange_n(&entries[i], &found, tag | own, false,
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+                return &contexts[own];
+            }
         }
-        if (found != 0) {
-            continue;
-        }
-        if (__atomic_load_n(&context_count, __ATOMIC_RELAXED) > CONTEXTS / 4 * 3) {
-            return NULL;
-        }
-        if (__atomic_compare_exchange_n(&contexts[i].hash, &found, hash, false,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            __atomic_add_fetch(&context_count, 1, __ATOMIC_RELAXED);
-            return &contexts[i];
-        }
-        if (found == hash) {
-            return &contexts[i];
+        if (found - (found & (CONTEXT_NUMBERS - 1)) == tag) {
+            return &contexts[found & (CONTEXT_NUMBERS - 1)];
         }
     }
 }
@@ -105,88 +107,27 @@ static void* allocate(unsigned class, size_t size_bytes, ll_site site, bool* is_
                    : NULL;
 }
 
-static bool is_alive(const struct context* context, void* block) {
+static bool is_alive(const void* context, void* block) {
     return ll_heap_is_block(block) && find(ll_heap_site(block)) == context;
-}
-
-static uint32_t place_of(const void* block) {
-    uint64_t hash = ((uintptr_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(hash >> 40);
-}
-
-// Lists a block; it may be listed already, if it lies where a block of the same context
-// lay before. Without a place nearby it is left out.
-static void list(struct context* context, void* block) {
-    enum { NEARBY = 4 };
-    uint32_t size = CANDIDATES_PER_BLOCK * threshold;
-    for (uint32_t i = 0; i < NEARBY; i++) {
-        void** candidate = &context->candidates[(place_of(block) + i) % size];
-        if (*candidate == block) {
-            return;
-        }
-        if (*candidate == NULL) {
-            context->candidate_count++;
-        }
-        if (*candidate == NULL || !is_alive(context, *candidate)) {
-            *candidate = block;
-            return;
-        }
-    }
-}
-
-static void forget_freed(struct context* context) {
-    for (uint32_t i = 0; i < CANDIDATES_PER_BLOCK * threshold; i++) {
-        void** candidate = &context->candidates[i];
-        if (*candidate != NULL && !is_alive(context, *candidate)) {
-            *candidate = NULL;
-            context->candidate_count--;
-        }
-    }
-}
-
-static void make_candidates(struct context* context) {
-    size_t size = CANDIDATES_PER_BLOCK * threshold * sizeof(void*);
-    uint64_t mask = ll_lock_take_masked(&arena_lock);
-    context->candidates = ll_arena_take(&arena, size);
-    ll_lock_drop_masked(&arena_lock, mask);
-}
-
-// So many births came first; fewer blocks than that cannot be alive in such number.
-static void add_candidate(struct context* context, void* block) {
-    if (context->candidates == NULL) {
-        make_candidates(context);
-    }
-    if (context->candidates == NULL) {
-        return;
-    }
-    list(context, block);
-    if (context->candidate_count >= 2 * threshold) {
-        forget_freed(context);
-        bool are_enough = context->candidate_count >= threshold;
-        __atomic_store_n(&context->is_aged, are_enough, __ATOMIC_RELAXED);
-    }
 }
 
 static void settled_in_common(void* block, size_t size_bytes, ll_site site) {
     ll_page_states_born((uintptr_t)block, size_bytes);
     struct context* context = find(site);
-    if (context == NULL || context->is_aged || !ll_lock_try(&context->lock)) {
-        return;
+    if (context != NULL && context->is_aged == 0 &&
+        ll_candidates_born(&context->candidates, block, context, is_alive)) {
+        __atomic_store_n(&context->is_aged, 1, __ATOMIC_RELAXED);
     }
-    if (++context->born >= threshold) {
-        add_candidate(context, block);
-    }
-    ll_lock_drop(&context->lock);
 }
 
 bool ll_page_contexts_start(unsigned depth, unsigned live_blocks) {
     static const struct ll_segregation rules = {allocate, settled_in_common};
     context_depth = depth < DEPTH_MAX ? depth : DEPTH_MAX;
-    threshold = live_blocks > 0 ? live_blocks : 1;
     contexts = ll_memory_map(CONTEXTS * sizeof *contexts);
+    entries = ll_memory_map(ENTRIES * sizeof *entries);
     memos = ll_memory_map(MEMOS * sizeof *memos);
-    if (contexts == NULL || memos == NULL || !ll_aged_start() ||
-        !ll_arena_start(&arena, (size_t)4 << 30)) {
+    if (contexts == NULL || entries == NULL || memos == NULL || !ll_aged_start() ||
+        !ll_candidates_start(live_blocks)) {
         return false;
     }
     ll_heap_segregate(&rules);

@@ -1,7 +1,7 @@
 // Which blocks lens `pages` keeps together: those of one *context*, the innermost
 // frames of their allocation's stack. A context gets spans of its own once so many of
-// its blocks are known to live; below that they lie in the common heap, since a page
-// for each would be a waste.
+// its blocks live (pages_candidates.h); below that they lie in the common heap, since a
+// page for each would be a waste.
 #pragma once
 #include <stdbool.h>
 
