@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -74,7 +75,7 @@ def read_file(path: Path, arguments: Namespace) -> Loaded:
 def _read_recording(path: Path, arguments: Namespace, pid: int | None) -> Loaded:
     kinds = presentation.shown_kinds(arguments)
     with Progress() as progress:
-        return load_with_suppressions(
+        loaded = load_with_suppressions(
             path,
             show=kinds | LEAKS,
             pid=pid,
@@ -82,6 +83,9 @@ def _read_recording(path: Path, arguments: Namespace, pid: int | None) -> Loaded
             stale=presentation.stale_predicate(arguments),
             progress=progress.update,
         )
+    # All of it lives until the command ends, so the collector need not look at it.
+    gc.freeze()
+    return loaded
 
 
 def load_whole(path: Path, kinds: frozenset[Kind]) -> Report:

@@ -33,6 +33,7 @@ class StackPrinter:
         self._style = style
         # Many stacks share their frame objects, by id, for the life of the report.
         self._words: dict[int, _Words] = {}
+        self._sources: dict[tuple[int, str], tuple[str, ...]] = {}
 
     def stack(self, stack: Stack, indent: str) -> Iterator[str]:
         """The frames, innermost first, each on a line."""
@@ -67,7 +68,7 @@ class StackPrinter:
                 yield indent + self._quiet(_FOLDED)
             yield indent + self._line(words[index], column, len(indent))
             if frame is explained:
-                yield from self._source(frame, indent)
+                yield from self._source_of(frame, indent)
         if stack.folded_at == len(frames):
             yield indent + self._quiet(_FOLDED)
         if stack.stopped:
@@ -82,6 +83,13 @@ class StackPrinter:
             words = _Words(self.name(frame), self.place(frame) + _remark(frame))
             self._words[id(frame)] = words
         return words
+
+    def _source_of(self, frame: Frame, indent: str) -> tuple[str, ...]:
+        lines = self._sources.get((id(frame), indent))
+        if lines is None:
+            lines = tuple(self._source(frame, indent))
+            self._sources[id(frame), indent] = lines
+        return lines
 
     def _line(self, words: _Words, column: int, used: int) -> str:
         name, place = words
