@@ -157,6 +157,15 @@ def test_what_both_lenses_agree_on_is_exact(
     assert not any("contradicts" in text for text in report["run"]["not_seen"])
 
 
+def test_code_made_at_run_time_is_named_as_not_seen(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    program = build("accesses_made_code.c", "-O1")
+    outcome = watch([program], "--lens", "accesses")
+    assert outcome.report["run"]["exit_code"] == 0
+    assert sum("makes code" in text for text in outcome.report["run"]["not_seen"]) == 1
+
+
 def test_a_process_stays_alone_for_calls_that_need_it(
     build: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -104,6 +104,16 @@ bool ll_arming_trapped(void* signal_context) {
     return true;
 }
 
+void ll_arming_code_is_made(void) {
+    static bool is_noted;
+    if (!__atomic_exchange_n(&is_noted, true, __ATOMIC_RELAXED)) {
+        ll_process_note_not_seen(
+            LL_NOT_SEEN_accesses, 0,
+            "the program makes code while it runs: accesses in it"
+            " are not seen; a block that only it uses looks stale");
+    }
+}
+
 void ll_arming_give_up_traps(void) {
     if (ll_arm.is_poked && ll_touches_on) {
         ll_schedule_stop();

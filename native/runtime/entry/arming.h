@@ -12,5 +12,8 @@ bool ll_arming_trapped(void* signal_context);
 // changed no more.
 void ll_arming_give_up_traps(void);
 
+// The program makes code of its own, which nobody can arm.
+void ll_arming_code_is_made(void);
+
 // The loader is about to change the list of modules, or has changed it.
 void ll_arming_modules_change(void);

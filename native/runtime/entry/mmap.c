@@ -1,6 +1,6 @@
-// Mappings of the program, as far as the roots and lens `loss` need to know: a new one
-// that lies where the stack of an ended thread was is memory like any other, and what
-// goes takes references with it.
+// Mappings of the program, as far as the roots and lenses need to know: a new one that
+// lies where the stack of an ended thread was is memory like any other, what goes takes
+// references with it, and code that is made at run time has no plan.
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -8,9 +8,11 @@
 #include <sys/types.h>
 
 #include "base/attributes.h"
+#include "entry/arming.h"
 #include "entry/site.h"
 #include "lens/roots.h"
 #include "lens/stamps.h"
+#include "lens/touches.h"
 #include "os/syscall.h"
 
 // Memory that a fixed mapping replaces is gone as if it had been unmapped.
@@ -20,6 +22,12 @@
             ll_stamp_unmapped((uintptr_t)(wanted), (size_bytes), LL_SITE());           \
         }                                                                              \
     } while (0)
+
+static void notice_code(int protection) {
+    if (LL_UNLIKELY(ll_touches_on) && (protection & PROT_EXEC) != 0) {
+        ll_arming_code_is_made();
+    }
+}
 
 static void* finish(long result, size_t size_bytes) {
     if (result < 0 && result >= -4095) {
@@ -33,6 +41,7 @@ static void* finish(long result, size_t size_bytes) {
 LL_EXPORT void* mmap(void* wanted, size_t size_bytes, int protection, int flags,
                      int file, off_t offset) {
     WILL_REPLACE(wanted, size_bytes, flags);
+    notice_code(protection);
     return finish(
         ll_syscall(SYS_mmap, wanted, size_bytes, protection, flags, file, offset),
         size_bytes);
@@ -41,9 +50,20 @@ LL_EXPORT void* mmap(void* wanted, size_t size_bytes, int protection, int flags,
 LL_EXPORT void* mmap64(void* wanted, size_t size_bytes, int protection, int flags,
                        int file, off64_t offset) {
     WILL_REPLACE(wanted, size_bytes, flags);
+    notice_code(protection);
     return finish(
         ll_syscall(SYS_mmap, wanted, size_bytes, protection, flags, file, offset),
         size_bytes);
+}
+
+LL_EXPORT int mprotect(void* start, size_t size_bytes, int protection) {
+    notice_code(protection);
+    long result = ll_syscall(SYS_mprotect, start, size_bytes, protection);
+    if (result < 0) {
+        errno = (int)-result;
+        return -1;
+    }
+    return 0;
 }
 
 LL_EXPORT int munmap(void* start, size_t size_bytes) {
