@@ -1,6 +1,6 @@
 # One name per thing a developer does; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-native test-packages test-python bench bench-accuracy bench-check bench-real clean
+.PHONY: help setup demo check format test test-native test-packages test-python bench bench-accuracy bench-check bench-real bench-plans bench-robust bench-stress clean
 
 BIN := .venv/bin
 SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
@@ -77,6 +77,12 @@ bench-real: setup  ## The static checker and other analysers on Debian sources
 bench-stress: setup  ## Runs while code is armed and disarmed all the time
 	tools/install_packages.sh $(TEST_PACKAGES)
 	$(BIN)/python -m benchmarks.stress
+
+bench-plans: setup  ## What it takes to plan the patches of programs, and their coverage
+	$(BIN)/python -m benchmarks.plans
+
+bench-robust: setup  ## Many real programs, patched, beside themselves as they are
+	$(BIN)/python -m benchmarks.robust
 
 clean:  ## Remove everything that was built
 	rm -rf build .venv

@@ -168,6 +168,14 @@ def test_trampolines_never_overlap(path: Path) -> None:
         assert spans[-1][1] <= PAGE
 
 
+@pytest.mark.parametrize("path", [ZLIB, BASH])
+def test_few_trampolines_lie_above_what_can_be_moved(path: Path) -> None:
+    """A library at the end of the address space has no room above."""
+    plan = plan_of(path)
+    above = sum(patch.page > plan.base for patch in plan.patches)
+    assert above / len(plan.patches) < 0.15
+
+
 def test_a_window_is_what_a_pun_can_reach() -> None:
     following = b"\x8b\x05"
     first, last = window(0x1000, 3, following)

@@ -39,7 +39,7 @@ def make_plan(path: Path, *, births: bool = False) -> Plan:
             raise PlanError("it has no build-id")
         table = elf.section(".eh_frame")
         functions = list(read_functions(table, section_address(elf, ".eh_frame")))
-        base, code = _read_code(elf)
+        base, code = read_code(elf)
     except ElfError as error:
         raise PlanError(str(error)) from None
     except (IndexError, KeyError, ValueError):
@@ -54,7 +54,7 @@ def make_plan(path: Path, *, births: bool = False) -> Plan:
     return plan
 
 
-def _read_code(elf: ElfFile) -> tuple[int, bytes]:
+def read_code(elf: ElfFile) -> tuple[int, bytes]:
     """Return address and content of the pages that hold a module's code.
 
     The runtime picks the largest executable segment likewise.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from struct import pack
 
@@ -107,12 +108,25 @@ class Planner:
                 place = self._space.take_anywhere(size)
                 if place is not None:
                     return choice, _Entry(place, 0)
-        for take in (self._space.take_used, self._space.take_window):
+        for take in self._ways():
             for choice, size in zip(choices, sizes, strict=True):
                 entry = self._pun(choice.address, choice.length, size, take)
                 if entry is not None:
                     return choice, entry
         return None
+
+    def _ways(self) -> Iterator[Take]:
+        """Yield ways to take room for a pun, the best first.
+
+        Libraries may lie at the very end of the address space, so that there is more
+        room below than above.
+        """
+        for take in (self._space.take_used, self._space.take_window):
+            yield partial(self._take_below, take)
+            yield take
+
+    def _take_below(self, take: Take, first: int, last: int, size: int) -> int | None:
+        return take(first, last, size) if first < self._plan.base else None
 
     def _pun(self, address: int, length: int, size: int, take: Take) -> _Entry | None:
         """Return a jump that fits into a short instruction, with room where it leads.
@@ -131,8 +145,8 @@ class Planner:
         if length >= JUMP_LENGTH:
             place = self._space.take_anywhere(size)
             return None if place is None else _Entry(place, 0)
-        used = self._pun(address, length, size, self._space.take_used)
-        return used or self._pun(address, length, size, self._space.take_window)
+        entries = (self._pun(address, length, size, take) for take in self._ways())
+        return next((entry for entry in entries if entry is not None), None)
 
     def _windows(self, address: int, length: int) -> Iterator[tuple[int, int]]:
         """Yield where a jump in a short instruction can lead, by number of prefixes."""
