@@ -61,6 +61,7 @@ test-python: setup test-packages  ## Python units and whole runs of real program
 
 bench: setup  ## Speed and memory beside Valgrind, heaptrack and LeakSanitizer
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.compiled
 	$(BIN)/python -m benchmarks.warm_up
 
 bench-accuracy: setup  ## How well idle memory is found, against oracles

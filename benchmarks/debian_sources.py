@@ -1,0 +1,123 @@
+"""Sources of Debian packages, and how each of them is built with a given compiler."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAMS = Path(__file__).parent / "programs"
+_MULTIARCH = '#define DEB_HOST_MULTIARCH "x86_64-linux-gnu"\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """One way to build: a name for its folder, a compiler and its flags."""
+
+    name: str
+    compiler: str
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program that is built from source.
+
+    Attributes:
+        prepare: Gets the sources ready in a folder of their own, once.
+        script: Builds it; $CC, $CFLAGS and $SOURCE are set, and the folder is empty.
+        program: What comes out, in that folder.
+        packages: Debian packages that the build needs.
+    """
+
+    name: str
+    prepare: Callable[[Path], None]
+    script: str
+    program: str
+    packages: tuple[str, ...] = ()
+
+
+def fetch(package: str) -> Callable[[Path], None]:
+    """Return a function that unpacks the source of a Debian package."""
+
+    def unpack(folder: Path) -> None:
+        parent = folder.parent / f"{package}-download"
+        parent.mkdir()
+        download = ["apt-get", "-q", "source", "--download-only", package]
+        subprocess.run(download, cwd=parent, check=True, capture_output=True)
+        (description,) = parent.glob("*.dsc")
+        unpacking = ["dpkg-source", "--no-check", "-x", str(description), str(folder)]
+        subprocess.run(unpacking, check=True, capture_output=True)
+        shutil.rmtree(parent)
+
+    return unpack
+
+
+def fetch_lua(folder: Path) -> None:
+    """Lua's source needs a header that Debian's own build makes."""
+    fetch("lua5.4")(folder)
+    (folder / "src/lua5.4-deb-multiarch.h").write_text(_MULTIARCH)
+
+
+def fetch_sqlite(folder: Path) -> None:
+    """SQLite is measured as its users compile it: as one file."""
+    fetch("sqlite3")(folder)
+    for command in (["./configure"], ["make", "sqlite3.c", "shell.c"]):
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def copy_trees(folder: Path) -> None:
+    """Our own program, which is nothing but allocation."""
+    folder.mkdir()
+    shutil.copy(PROGRAMS / "binary_trees.c", folder)
+
+
+SOURCES = (
+    Source("gzip", fetch("gzip"), "$SOURCE/configure && make", "gzip"),
+    Source(
+        "bzip2",
+        fetch("bzip2"),
+        "cp $SOURCE/*.[ch] . && for i in blocksort huffman crctable randtable compress "
+        "decompress bzlib bzip2; do $CC $CFLAGS -c $i.c || exit; done; "
+        "$CC $CFLAGS *.o -o bzip2",
+        "bzip2",
+    ),
+    Source(
+        "sqlite",
+        fetch_sqlite,
+        "cd $SOURCE && for i in sqlite3 shell; do $CC $CFLAGS -DSQLITE_THREADSAFE=0 "
+        "-DSQLITE_OMIT_LOAD_EXTENSION -c $i.c -o $OLDPWD/$i.o || exit; done; "
+        "cd $OLDPWD && $CC $CFLAGS *.o -o sqlite3 -lm",
+        "sqlite3",
+        ("tcl",),
+    ),
+    Source("mawk", fetch("mawk"), "cp -r $SOURCE/. . && ./configure && make", "mawk"),
+    Source(
+        "binary-trees",
+        copy_trees,
+        "$CC $CFLAGS $SOURCE/binary_trees.c -o binary_trees",
+        "binary_trees",
+    ),
+    Source(
+        "lua",
+        fetch_lua,
+        "cp $SOURCE/src/*.[ch] . && rm luac.c && for i in *.c; do $CC $CFLAGS "
+        "-DLUA_USE_LINUX -c $i || exit; done; $CC $CFLAGS *.o -o lua -lm -ldl -Wl,-E",
+        "lua",
+    ),
+)
+
+
+def script_environment(
+    source: Source, build: Build, folder: Path
+) -> tuple[tuple[str, str], ...]:
+    """The variables that a build script reads, for sources below a folder."""
+    return (
+        ("CC", build.compiler),
+        ("CFLAGS", " ".join(build.flags)),
+        ("SOURCE", str(folder / source.name)),
+        ("PATH", os.environ["PATH"]),
+        ("ASAN_OPTIONS", "detect_leaks=0"),
+        ("LSAN_OPTIONS", "detect_leaks=0"),
+    )
