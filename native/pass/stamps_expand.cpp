@@ -21,7 +21,7 @@ class Expander {
   public:
     explicit Expander(llvm::Module& module)
         : module_(module), runtime_(module.getNamedGlobal("__leakline_runtime")),
-          note_context_(make_note_context()), slow_(make_slow()) {
+          note_context_(make_note_context()), stamp_(make_stamp()) {
     }
 
     void expand(llvm::CallInst* call, llvm::Value* handed) const;
@@ -30,7 +30,10 @@ class Expander {
     llvm::Function* make_helper(const char* name,
                                 llvm::ArrayRef<llvm::Type*> parameters) const;
     llvm::Function* make_note_context() const;
-    llvm::Function* make_slow() const;
+    llvm::Function* make_stamp() const;
+    llvm::Value* count(llvm::IRBuilder<>& builder, llvm::Value* runtime) const;
+    llvm::Value* cached(llvm::IRBuilder<>& builder, llvm::Value* runtime,
+                        llvm::Value* context) const;
     void know_context(llvm::Instruction* before, llvm::Value* runtime,
                       llvm::Value* context) const;
     void write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old, llvm::Value* site,
@@ -39,17 +42,23 @@ class Expander {
     llvm::Module& module_;
     llvm::GlobalVariable* runtime_;
     llvm::Function* note_context_;
-    llvm::Function* slow_;
+    llvm::Function* stamp_;
 };
 
 llvm::Value* at(llvm::IRBuilder<>& builder, llvm::Value* base, unsigned offset) {
     return builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), base, offset);
 }
 
+llvm::Value* load_mode(llvm::IRBuilder<>& builder, llvm::Value* runtime) {
+    return builder.CreateLoad(builder.getInt32Ty(), at(builder, runtime, mode_offset));
+}
+
 llvm::MDNode* rarely(llvm::LLVMContext& context) {
     return llvm::MDBuilder(context).createBranchWeights(1, 1000);
 }
 
+// One thread with a context that is known stamps in line, all else is left to a
+// function.
 void Expander::expand(llvm::CallInst* call, llvm::Value* handed) const {
     llvm::Value* old = call->getArgOperand(0);
     llvm::Value* site = call->getArgOperand(1);
@@ -57,28 +66,45 @@ void Expander::expand(llvm::CallInst* call, llvm::Value* handed) const {
     auto* lost = llvm::SplitBlockAndInsertIfThen(is_heap_pointer(builder, old), call,
                                                  false, nullptr);
     builder.SetInsertPoint(lost);
-    auto* runtime = builder.CreateLoad(builder.getPtrTy(), runtime_);
-    auto* mode =
-        builder.CreateLoad(builder.getInt32Ty(), at(builder, runtime, mode_offset));
     auto* context =
         builder.CreateAdd(builder.CreateTrunc(handed, builder.getInt32Ty()),
                           builder.getInt32(Contexts::number_of(*call->getFunction())));
-    auto* is_special = builder.CreateICmpNE(mode, builder.getInt32(single_thread));
+    auto* runtime = builder.CreateLoad(builder.getPtrTy(), runtime_);
+    auto* is_special = builder.CreateICmpNE(
+        builder.CreateOr(builder.CreateXor(cached(builder, runtime, context), context),
+                         load_mode(builder, runtime)),
+        builder.getInt32(0));
     llvm::Instruction* slow = nullptr;
     llvm::Instruction* quick = nullptr;
     llvm::SplitBlockAndInsertIfThenElse(is_special, lost, &slow, &quick,
                                         rarely(module_.getContext()));
     builder.SetInsertPoint(slow);
-    builder.CreateCall(slow_, {old, site, context})
-        ->setCallingConv(slow_->getCallingConv());
+    builder.CreateCall(stamp_, {old, site, context})
+        ->setCallingConv(stamp_->getCallingConv());
     builder.SetInsertPoint(quick);
-    auto* clock_at = at(builder, runtime, clock_offset);
-    auto* clock = builder.CreateAdd(builder.CreateLoad(builder.getInt64Ty(), clock_at),
-                                    builder.getInt64(1));
-    builder.CreateStore(clock, clock_at);
-    write_stamp(builder, old, site, clock, context);
-    know_context(quick, runtime, context);
+    write_stamp(builder, old, site, count(builder, runtime), context);
     call->eraseFromParent();
+}
+
+// Ticks the clock of a process with one thread; returns the new time.
+llvm::Value* Expander::count(llvm::IRBuilder<>& builder, llvm::Value* runtime) const {
+    auto* place = at(builder, runtime, clock_offset);
+    auto* clock = builder.CreateAdd(builder.CreateLoad(builder.getInt64Ty(), place),
+                                    builder.getInt64(1));
+    builder.CreateStore(clock, place);
+    return clock;
+}
+
+// Another context than the one asked for when that is not known.
+llvm::Value* Expander::cached(llvm::IRBuilder<>& builder, llvm::Value* runtime,
+                              llvm::Value* context) const {
+    auto* cache =
+        builder.CreateLoad(builder.getPtrTy(), at(builder, runtime, cache_offset));
+    auto* place = builder.CreateAnd(context, builder.getInt32(context_cache_size - 1));
+    return builder.CreateLoad(
+        builder.getInt32Ty(),
+        builder.CreateInBoundsGEP(builder.getInt32Ty(), cache,
+                                  builder.CreateZExt(place, builder.getInt64Ty())));
 }
 
 void Expander::write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old,
@@ -98,13 +124,7 @@ void Expander::write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old,
 void Expander::know_context(llvm::Instruction* before, llvm::Value* runtime,
                             llvm::Value* context) const {
     llvm::IRBuilder<> builder(before);
-    auto* cache =
-        builder.CreateLoad(builder.getPtrTy(), at(builder, runtime, cache_offset));
-    auto* place = builder.CreateAnd(context, builder.getInt32(context_cache_size - 1));
-    auto* known = builder.CreateLoad(
-        builder.getInt32Ty(),
-        builder.CreateInBoundsGEP(builder.getInt32Ty(), cache,
-                                  builder.CreateZExt(place, builder.getInt64Ty())));
+    auto* known = cached(builder, runtime, context);
     auto* unknown =
         llvm::SplitBlockAndInsertIfThen(builder.CreateICmpNE(known, context), before,
                                         false, rarely(module_.getContext()));
@@ -143,28 +163,49 @@ llvm::Function* Expander::make_note_context() const {
     return function;
 }
 
-// Stamps while there are several threads; does nothing when stamps are off.
-llvm::Function* Expander::make_slow() const {
+// Counts and stamps, as the mode has it. One thread alone needs no locked instruction.
+llvm::Function* Expander::make_stamp() const {
     llvm::LLVMContext& context = module_.getContext();
     llvm::IRBuilder<> builder(context);
     auto* function =
-        make_helper("leakline.stamp_slowly",
+        make_helper("leakline.stamp",
                     {builder.getInt64Ty(), builder.getPtrTy(), builder.getInt32Ty()});
-    auto* entry = llvm::BasicBlock::Create(context, "entry", function);
-    auto* on = llvm::BasicBlock::Create(context, "on", function);
-    auto* done = llvm::BasicBlock::Create(context, "done", function);
+    auto block = [&](const char* name) {
+        return llvm::BasicBlock::Create(context, name, function);
+    };
+    auto* entry = block("entry");
+    auto* alone = block("alone");
+    auto* special = block("special");
+    auto* shared = block("shared");
+    auto* stamp = block("stamp");
+    auto* done = block("done");
+
     builder.SetInsertPoint(entry);
     auto* runtime = builder.CreateLoad(builder.getPtrTy(), runtime_);
-    auto* mode =
-        builder.CreateLoad(builder.getInt32Ty(), at(builder, runtime, mode_offset));
-    builder.CreateCondBr(builder.CreateICmpEQ(mode, builder.getInt32(threads)), on,
+    auto* mode = load_mode(builder, runtime);
+    builder.CreateCondBr(builder.CreateICmpNE(mode, builder.getInt32(single_thread)),
+                         special, alone, rarely(context));
+
+    builder.SetInsertPoint(alone);
+    auto* next = count(builder, runtime);
+    builder.CreateBr(stamp);
+
+    builder.SetInsertPoint(special);
+    builder.CreateCondBr(builder.CreateICmpEQ(mode, builder.getInt32(threads)), shared,
                          done);
-    builder.SetInsertPoint(on);
+    builder.SetInsertPoint(shared);
     auto* before = builder.CreateAtomicRMW(
         llvm::AtomicRMWInst::Add, at(builder, runtime, clock_offset),
         builder.getInt64(1), llvm::Align(8), llvm::AtomicOrdering::Monotonic);
-    write_stamp(builder, function->getArg(0), function->getArg(1),
-                builder.CreateAdd(before, builder.getInt64(1)), function->getArg(2));
+    auto* behind = builder.CreateAdd(before, builder.getInt64(1));
+    builder.CreateBr(stamp);
+
+    builder.SetInsertPoint(stamp);
+    auto* clock = builder.CreatePHI(builder.getInt64Ty(), 2);
+    clock->addIncoming(next, alone);
+    clock->addIncoming(behind, shared);
+    write_stamp(builder, function->getArg(0), function->getArg(1), clock,
+                function->getArg(2));
     auto* end = builder.CreateBr(done);
     know_context(end, runtime, function->getArg(2));
     builder.SetInsertPoint(done);

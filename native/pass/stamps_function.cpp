@@ -2,6 +2,7 @@
 
 #include "stamps_dynamic.h"
 #include "stamps_memory.h"
+#include "stamps_scopes.h"
 #include "stamps_temporaries.h"
 #include "stamps_unwinding.h"
 #include "stamps_variables.h"
@@ -51,8 +52,9 @@ void note_temporaries(const std::vector<Temporary>& temporaries,
 // All decisions come before the first note.
 void instrument(llvm::Function& function, const Tools& tools) {
     bool has_unwinding = add_unwinding(function);
+    std::vector<llvm::Instruction*> marks = mark_scopes(function);
     Slots slots = find_slots(function);
-    slots.outlive_scopes = has_unwinding;
+    slots.outlive_scopes = has_unwinding || !marks.empty();
     bool callers_keep = !function.hasAddressTaken();
     std::vector<Drop> drops = find_drops(function, slots, tools.losing, callers_keep);
     std::vector<Temporary> temporaries =
@@ -66,6 +68,9 @@ void instrument(llvm::Function& function, const Tools& tools) {
     note_temporaries(temporaries, function, tools);
     note_variables(slots, drops, function, tools);
     note_dynamic_room(rooms, function, tools);
+    for (llvm::Instruction* mark : marks) {
+        mark->eraseFromParent();
+    }
 }
 
 } // namespace leakline

@@ -28,12 +28,18 @@ llvm::GlobalVariable* shared_variable(llvm::Module& module, llvm::Constant* init
     return variable;
 }
 
-// Points to a clock that nobody reads until a runtime takes over.
+// Points to a clock that nobody reads until a runtime takes over, with a cache that no
+// context is in.
 llvm::GlobalVariable* runtime_variable(llvm::Module& module) {
     llvm::LLVMContext& context = module.getContext();
+    auto* number = llvm::Type::getInt32Ty(context);
+    auto* empty = shared_variable(module,
+                                  llvm::ConstantAggregateZero::get(
+                                      llvm::ArrayType::get(number, context_cache_size)),
+                                  "__leakline_no_contexts");
     auto* nobody = llvm::ConstantStruct::getAnon(
         {llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), 0),
-         llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), StampMode::off)});
+         llvm::ConstantInt::get(number, StampMode::off), empty});
     auto* idle = shared_variable(module, nobody, "__leakline_idle");
     return shared_variable(module, idle, "__leakline_runtime");
 }
@@ -87,7 +93,8 @@ SiteTable::SiteTable(llvm::Module& module)
                            {word(module), word(module), word(module), word(module),
                             word(module), llvm::Type::getInt16Ty(module.getContext()),
                             llvm::Type::getInt8Ty(module.getContext()),
-                            llvm::Type::getInt8Ty(module.getContext())})),
+                            llvm::Type::getInt8Ty(module.getContext()),
+                            llvm::Type::getInt64Ty(module.getContext())})),
       runtime_(runtime_variable(module)) {
     write_note();
 }
@@ -96,40 +103,49 @@ llvm::Constant* SiteTable::add(const Site& site) {
     return add(site, {});
 }
 
-llvm::Constant* SiteTable::add(const Site& site, llvm::ArrayRef<unsigned> birth_lines) {
-    auto* type = llvm::ArrayType::get(type_, birth_lines.size() + 1);
+llvm::Constant* SiteTable::add(const Site& site, const Births& births) {
+    auto* rest =
+        llvm::ArrayType::get(llvm::Type::getInt8Ty(module_.getContext()),
+                             births.count / descriptor_bytes * descriptor_bytes);
+    auto* type = llvm::StructType::get(module_.getContext(), {type_, rest});
     auto* table = new llvm::GlobalVariable(module_, type, true,
                                            llvm::GlobalValue::InternalLinkage, nullptr,
                                            "leakline.site");
     table->setSection(section);
-    table->setAlignment(llvm::Align(4));
-    llvm::SmallVector<llvm::Constant*> rows = {descriptor(site, 0, table)};
-    for (unsigned line : birth_lines) {
-        auto* place = llvm::ConstantExpr::getGetElementPtr(
-            type_, table,
-            llvm::ConstantInt::get(llvm::Type::getInt64Ty(module_.getContext()),
-                                   rows.size()));
-        rows.push_back(descriptor(site, line, place));
-    }
-    table->setInitializer(llvm::ConstantArray::get(type, rows));
+    table->setAlignment(llvm::Align(descriptor_bytes));
+    table->setInitializer(
+        llvm::ConstantStruct::get(type, {descriptor(site, births.lines, table),
+                                         llvm::ConstantAggregateZero::get(rest)}));
     return table;
 }
 
-llvm::Constant* SiteTable::descriptor(const Site& site, unsigned birth_line,
+Births SiteTable::births(llvm::ArrayRef<unsigned> lines) {
+    if (lines.empty()) {
+        return {};
+    }
+    auto* numbers = llvm::ConstantDataArray::get(module_.getContext(), lines);
+    auto* list = new llvm::GlobalVariable(module_, numbers->getType(), true,
+                                          llvm::GlobalValue::PrivateLinkage, numbers,
+                                          "leakline.births");
+    return {list, static_cast<unsigned>(lines.size())};
+}
+
+llvm::Constant* SiteTable::descriptor(const Site& site, llvm::Constant* births,
                                       llvm::Constant* place) {
     const llvm::DISubprogram* subprogram = subprogram_of(site);
     unsigned line = site.where ? site.where.getLine()
                                : (subprogram != nullptr ? subprogram->getLine() : 0);
     unsigned column = site.where ? site.where.getCol() : 0;
-    auto number = [&](unsigned field, unsigned value) -> llvm::Constant* {
+    auto number = [&](unsigned field, uint64_t value) -> llvm::Constant* {
         return llvm::ConstantInt::get(type_->getElementType(field), value);
     };
     return llvm::ConstantStruct::get(
         type_, {relative(text(file_of(site, subprogram)), place, 0),
                 relative(text(function_of(site, subprogram)), place, 1),
                 relative(text(site.variable), place, 2), number(3, line),
-                number(4, birth_line), number(5, column),
-                number(6, static_cast<unsigned>(site.cause)), number(7, 0)});
+                births != nullptr ? relative(births, place, 4) : number(4, 0),
+                number(5, column), number(6, static_cast<unsigned>(site.cause)),
+                number(7, 0), number(8, 0)});
 }
 
 // How far the target lies behind a 32-bit field of what starts at `place`. Needs no

@@ -27,6 +27,15 @@ struct Site {
     Cause cause;
 };
 
+// The size and the alignment of one descriptor.
+inline constexpr unsigned descriptor_bytes = 32;
+
+// Where a variable may have got its reference.
+struct Births {
+    llvm::Constant* lines = nullptr; // null: nothing is known
+    unsigned count = 0;
+};
+
 class SiteTable {
   public:
     explicit SiteTable(llvm::Module& module);
@@ -34,9 +43,12 @@ class SiteTable {
     // The descriptor of a site whose reference was born on an unknown line.
     llvm::Constant* add(const Site& site);
 
-    // Descriptors of one site one after the other: the first for an unknown birth, the
-    // others for the births on the given lines.
-    llvm::Constant* add(const Site& site, llvm::ArrayRef<unsigned> birth_lines);
+    // The descriptor of a site. Its address plus the number of a birth, counted from 1,
+    // stands for a loss of the reference that was born there; 0: not known.
+    llvm::Constant* add(const Site& site, const Births& births);
+
+    // A list that all sites of one variable share.
+    Births births(llvm::ArrayRef<unsigned> lines);
 
     // Where the runtime leaves the address of what stamps need; null without runtime.
     llvm::GlobalVariable* runtime() const {
@@ -44,7 +56,7 @@ class SiteTable {
     }
 
   private:
-    llvm::Constant* descriptor(const Site& site, unsigned birth_line,
+    llvm::Constant* descriptor(const Site& site, llvm::Constant* births,
                                llvm::Constant* place);
     llvm::Constant* relative(llvm::Constant* target, llvm::Constant* place,
                              unsigned field);
@@ -56,8 +68,5 @@ class SiteTable {
     llvm::GlobalVariable* runtime_;
     llvm::StringMap<llvm::Constant*> texts_;
 };
-
-// The size of one descriptor.
-inline constexpr unsigned descriptor_bytes = 24;
 
 } // namespace leakline

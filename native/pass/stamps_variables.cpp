@@ -23,8 +23,8 @@ std::string name_of(const Slot& slot) {
 // A variable together with the line of the statement that gave it its value.
 struct Tracked {
     const Slot* slot = nullptr;
-    llvm::AllocaInst* birth = nullptr; // offset of the birth's descriptor in its table
-    std::vector<unsigned> birth_lines;
+    llvm::AllocaInst* birth = nullptr; // the number of the birth
+    Births births;
 };
 
 class Noter {
@@ -95,6 +95,16 @@ void Noter::track(llvm::ArrayRef<Drop> drops) {
     }
 }
 
+// The place of a line in a list, counted from 1; adds it when it is new.
+uint64_t number_of(unsigned line, llvm::SmallVectorImpl<unsigned>& lines) {
+    auto known = llvm::find(lines, line);
+    auto before = static_cast<uint64_t>(known - lines.begin());
+    if (known == lines.end()) {
+        lines.push_back(line);
+    }
+    return before + 1;
+}
+
 // A companion of the variable, which the optimiser turns into a constant where there is
 // one statement that can have been the birth.
 void Noter::follow_births(Tracked& tracked) {
@@ -104,20 +114,21 @@ void Noter::follow_births(Tracked& tracked) {
     tracked.birth = builder.CreateAlloca(bits, nullptr, "leakline.birth");
     llvm::IRBuilder<> entry(&*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
     entry.CreateStore(builder.getInt64(0), tracked.birth);
+    llvm::SmallVector<unsigned> lines;
     for (llvm::User* user : place->users()) {
         auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
         if (store == nullptr) {
             continue;
         }
-        uint64_t offset = 0;
+        uint64_t number = 0;
         if (store->getDebugLoc() &&
             !llvm::isa<llvm::Constant>(store->getValueOperand())) {
-            tracked.birth_lines.push_back(store->getDebugLoc().getLine());
-            offset = tracked.birth_lines.size() * descriptor_bytes;
+            number = number_of(store->getDebugLoc().getLine(), lines);
         }
         llvm::IRBuilder<> behind(store->getNextNode());
-        behind.CreateStore(behind.getInt64(offset), tracked.birth);
+        behind.CreateStore(behind.getInt64(number), tracked.birth);
     }
+    tracked.births = tools_.sites.births(lines);
 }
 
 void Noter::clear(const Slot& slot) {
@@ -179,7 +190,7 @@ void Noter::drop(const Drop& drop) {
     Cause cause = is_store ? Cause::overwritten : Cause::out_of_scope;
     auto make = [&](llvm::DebugLoc where) {
         return tools_.sites.add({where, &function_, name_of(slot), cause},
-                                tracked.birth_lines);
+                                tracked.births);
     };
     llvm::Value* table = is_store ? make(drop.at->getDebugLoc())
                                   : exits_.site(drop.at, slot.place, make);

@@ -101,7 +101,7 @@ SCENE void shrunk(size_t bytes) {
     table[0] = left_in_front_bad();
     table[63] = cut_off_bad();
     KEEP(table);
-    table = realloc(table, bytes); // loss(cut_off_bad): container-freed -
+    table = realloc(table, bytes); // loss(cut_off_bad): container-freed *
     KEEP(table);
     table[0] = NULL; // loss(left_in_front_bad): overwritten table[0]
     KEEP(table);

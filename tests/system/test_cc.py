@@ -15,7 +15,10 @@ MARK = re.compile(r"// loss\((\w+)\): ([\w-]+) (\S+)")
 
 
 class Expected(NamedTuple):
-    """A mark in a source; `slot` is None where the variable has no name."""
+    """A mark in a source; `slot` is None where the variable has no name.
+
+    Of a slot `*` it depends on what the compiler keeps whether its name is known.
+    """
 
     line: int
     cause: str
@@ -76,7 +79,9 @@ def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 @pytest.mark.parametrize("optimisation", ["-O0", "-O1", "-O2", "-O3"])
-@pytest.mark.parametrize("name", ["cc_variables.c", "cc_library.c", "cc_objects.cpp"])
+@pytest.mark.parametrize(
+    "name", ["cc_variables.c", "cc_library.c", "cc_objects.cpp", "cc_jumps.c"]
+)
 def test_every_loss_is_named(
     name: str,
     optimisation: str,
@@ -84,7 +89,13 @@ def test_every_loss_is_named(
     watch: Callable[..., Outcome],
 ) -> None:
     outcome = watch([compile_c(name, optimisation)], "--lens", "loss")
-    assert reported_losses(outcome) == expected_losses(PROGRAMS / name)
+    expected = expected_losses(PROGRAMS / name)
+    reported = reported_losses(outcome)
+    for function, losses in expected.items():
+        if any(loss.slot == "*" for loss in losses):
+            found = reported.get(function, set())
+            reported[function] = {loss._replace(slot="*") for loss in found}
+    assert reported == expected
 
 
 def test_instrumented_programs_run_without_leakline(

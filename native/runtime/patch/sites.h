@@ -30,5 +30,6 @@ void ll_sites_lock_clock(void);
 // The code of all modules stamps no more.
 void ll_sites_withdraw(void);
 
-// True for the address of a descriptor in a registered module.
+// True for addresses in the table of a registered module: a descriptor, or one with a
+// birth.
 bool ll_is_site(uintptr_t address);

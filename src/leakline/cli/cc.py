@@ -7,7 +7,6 @@ leakline-c++; all other words are theirs.
 from __future__ import annotations
 
 import sys
-from argparse import REMAINDER
 
 from leakline.cli.main import complain
 from leakline.errors import LeaklineError
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declares what the help shows; the words themselves go to clang unread."""
+    from argparse import REMAINDER
+
     parser.usage = "leakline cc | c++ [ARGUMENT ...]"
     parser.add_argument(
         "--print-flags",

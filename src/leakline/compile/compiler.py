@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 from dataclasses import dataclass
 
 from leakline.errors import CompileError
@@ -42,13 +39,14 @@ def find_compiler(driver: str) -> Compiler:
 
 
 def _installed(driver: str) -> str:
-    candidates = [
-        f"/usr/lib/llvm-{LLVM_MAJOR}/bin/{driver}",
-        shutil.which(f"{driver}-{LLVM_MAJOR}"),
-    ]
-    for candidate in candidates:
-        if candidate and os.access(candidate, os.X_OK):
-            return candidate
+    usual = f"/usr/lib/llvm-{LLVM_MAJOR}/bin/{driver}"
+    if os.access(usual, os.X_OK):
+        return usual
+    import shutil
+
+    versioned = shutil.which(f"{driver}-{LLVM_MAJOR}")
+    if versioned:
+        return versioned
     unversioned = shutil.which(driver)
     if unversioned and _major(unversioned) == LLVM_MAJOR:
         return unversioned
@@ -60,6 +58,9 @@ def _installed(driver: str) -> str:
 
 def _checked(wanted: str, driver: str) -> str:
     """The compiler that the user names, or its C++ twin beside it."""
+    import re
+    import shutil
+
     path = wanted
     if driver == "clang++" and not re.search(r"\+\+(-\d+)?$", wanted):
         path = re.sub(r"clang(-\d+)?$", r"clang++\1", wanted)
@@ -77,6 +78,9 @@ def _checked(wanted: str, driver: str) -> str:
 
 
 def _major(path: str) -> int | None:
+    import re
+    import subprocess
+
     try:
         answer = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=30, check=False

@@ -14,8 +14,10 @@ from leakline.symbols.elf import (
     read_elf,
 )
 
-_DESCRIPTOR = Struct("<iiiIIHBB")
+_DESCRIPTOR = Struct("<iiiIiHBBQ")
+_LINE = Struct("<I")
 _DISTANCE_BYTES = 4
+_BIRTHS_OFFSET = 16
 _LONGEST_TEXT = 4096
 
 
@@ -63,13 +65,33 @@ def _open(path: str) -> ElfFile:
 
 
 def _read(elf: ElfFile, address: int) -> Site:
-    fields = _DESCRIPTOR.unpack(_bytes_at(elf, address, _DESCRIPTOR.size))
+    start, fields = _descriptor(elf, address)
     file, function, variable = (
-        _text_at(elf, address + _DISTANCE_BYTES * place + distance)
+        _text_at(elf, start + _DISTANCE_BYTES * place + distance)
         for place, distance in enumerate(fields[:3])
     )
-    line, birth_line, column, cause, _ = fields[3:]
+    line, births, column, cause, _, _ = fields[3:]
+    birth_line = 0
+    if births and address != start:
+        place = start + _BIRTHS_OFFSET + births + (address - start - 1) * _LINE.size
+        (birth_line,) = _LINE.unpack(_bytes_at(elf, place, _LINE.size))
     return Site(file, function, variable, line, birth_line, column, SiteCause(cause))
+
+
+def _descriptor(elf: ElfFile, address: int) -> tuple[int, tuple[int, ...]]:
+    """Where the descriptor starts that an address belongs to, and its fields.
+
+    A descriptor with many births is followed by empty ones.
+    """
+    size = _DESCRIPTOR.size
+    start = address - address % size
+    content = _bytes_at(elf, start, size)
+    while content == bytes(size):
+        start -= size
+        content = _bytes_at(elf, start, size)
+    if len(content) < size:
+        raise ElfError("a site is cut off")
+    return start, _DESCRIPTOR.unpack(content)
 
 
 def _text_at(elf: ElfFile, address: int) -> str:
