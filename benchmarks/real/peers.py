@@ -16,7 +16,8 @@ JOBS = 2
 
 # What each analyser calls the defects that Leakline looks for too.
 _CLANG = re.compile(
-    r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: warning: (?P<text>.*)"
+    r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: warning: "
+    r"(?P<text>.*(?:leak|free|release|dealloc).*)"
     r"\[(?:unix\.Malloc|unix\.MismatchedDeallocator|unix\.Stream)\]$",
     re.MULTILINE,
 )

@@ -246,6 +246,34 @@ void appended_at_tail_ok(int n) {
     free_nodes(head);
 }
 
+static struct node* last_of(struct node* list) {
+    while (list->next) {
+        list = list->next;
+    }
+    return list;
+}
+
+static struct node* with_name_at_end(struct node* list, char* name) {
+    struct node* node = malloc(sizeof *node);
+    node->next = NULL;
+    node->name = name;
+    if (list == NULL) {
+        return node;
+    }
+    last_of(list)->next = node;
+    return list;
+}
+
+void name_added_to_a_list_ok(struct node** lists, int which) {
+    lists[which] = with_name_at_end(lists[which], strdup("name"));
+}
+
+void name_beside_a_list_bad(struct node** lists, int which) {
+    char* name = strdup("name");
+    lists[which] = with_name_at_end(lists[which], NULL);
+    name[0] = 'N';
+}
+
 int search_returns_inside_loop_bad(int n) {
     char* key = malloc(8);
     for (int i = 0; i < n; i++) {

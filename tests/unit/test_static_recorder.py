@@ -197,6 +197,14 @@ def test_gcc_called_by_its_full_path_is_seen(gcc_project: Path, work: Path) -> N
     subprocess.run([gcc_project / "prog"], check=True)
 
 
+@pytest.mark.usefixtures("gcc_project")
+def test_a_compiler_with_a_cross_name_is_seen(work: Path) -> None:
+    machine = subprocess.check_output([REAL_GCC, "-dumpmachine"], text=True).strip()
+    status, build = record_build([f"{machine}-gcc", "-c", "a.c"], work)
+    assert status == 0
+    assert build.compilations[0].flags == (f"--target={machine}",)
+
+
 def test_response_files_of_gcc_called_by_its_full_path(
     gcc_project: Path, work: Path
 ) -> None:

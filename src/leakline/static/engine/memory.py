@@ -243,11 +243,19 @@ def escape(ctx: Context, s: State, value: Value) -> None:
 
 def _escape_given(ctx: Context, s: State, base: int) -> None:
     """With an object go the pointers of callers that are stored in it."""
-    for value, size in s.memory.get(base, {}).values():
-        if size != POINTER_BYTES or isinstance(value, int):
-            continue
-        if ctx.terms.kinds[value[0]] == SYMBOL:
-            escape_object(ctx, s, value[0])
+    for given in given_in(ctx, s, base):
+        escape_object(ctx, s, given)
+
+
+def given_in(ctx: Context, s: State, base: int) -> list[int]:
+    """Bases of the symbols whose addresses are stored in an object."""
+    return [
+        value[0]
+        for value, size in s.memory.get(base, {}).values()
+        if size == POINTER_BYTES
+        and not isinstance(value, int)
+        and ctx.terms.kinds[value[0]] == SYMBOL
+    ]
 
 
 def escape_object(ctx: Context, s: State, base: int) -> None:

@@ -208,7 +208,11 @@ def _pointers(ctx: Context, s: State, value: Value) -> set[int]:
     """Objects that a value stored out of sight leads to."""
     if isinstance(value, int):
         return set()
-    return memory.reachable(ctx, s, bases_in(ctx, value))
+    found = memory.reachable(ctx, s, bases_in(ctx, value))
+    own = [base for base in found if ctx.terms.kinds[base] == HEAP]
+    for base in own:
+        found.update(memory.given_in(ctx, s, base))
+    return found
 
 
 def _frees(ctx: Context, s: State, namer: Namer) -> tuple[Release, ...]:
