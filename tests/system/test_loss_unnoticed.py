@@ -10,8 +10,8 @@ import pytest
 from leakline.cli.environment import runtime_library
 from leakline.recording.create import create_recording
 
-from .conftest import LEAKLINE, Outcome
-from .test_real_programs import COMMANDS, run, scratch
+from .conftest import Outcome
+from .test_real_programs import COMMANDS, run, scratch, watching
 
 __all__ = ["scratch"]
 
@@ -63,8 +63,7 @@ def test_threads_exceptions_signals_and_loading_go_on_as_before(
 @pytest.mark.parametrize("command", COMMANDS)
 def test_output_and_status_are_the_same(command: str, scratch: Path) -> None:
     report = scratch.parent / "report.txt"
-    prefix = [str(LEAKLINE), "run", "--lens", "loss", "--error-exitcode", "0"]
-    prefix += ["--report-file", str(report), "--"]
+    prefix = watching(report, "--lens", "loss")
     plain = run([], command, scratch)
     assert run(prefix, command, scratch) == plain
     if "for the next run" in " ".join(report.read_text().split()):

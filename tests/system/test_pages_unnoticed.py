@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from .command import Build
-from .conftest import LEAKLINE
 from .preload import run_both_ways
-from .test_real_programs import COMMANDS, run, scratch
+from .test_real_programs import COMMANDS, run, scratch, watching
 
 __all__ = ["scratch"]
 
@@ -15,9 +14,8 @@ __all__ = ["scratch"]
 @pytest.mark.parametrize("command", COMMANDS)
 def test_output_and_status_are_the_same(command: str, scratch: Path) -> None:
     report = scratch.parent / "report.txt"
-    prefix = [str(LEAKLINE), "run", "--lens", "pages", "--report-file", str(report)]
     plain = run([], command, scratch)
-    assert run([*prefix, "--"], command, scratch) == plain
+    assert run(watching(report, "--lens", "pages"), command, scratch) == plain
     assert "Checking was active: lens pages" in report.read_text()
 
 

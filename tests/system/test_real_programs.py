@@ -46,22 +46,16 @@ def run(prefix: list[str], command: str, folder: Path) -> tuple[int, bytes, byte
     return done.returncode, done.stdout, done.stderr
 
 
+def watching(report: Path, *options: str) -> list[str]:
+    """The words before a command that is to be watched and keeps its exit code."""
+    words = [str(LEAKLINE), "run", *options, "--error-exitcode", "0"]
+    return [*words, "--report-file", str(report), "--"]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_output_and_status_are_the_same(command: str, scratch: Path) -> None:
     report = scratch.parent / "report.txt"
-    watched = run(
-        [
-            str(LEAKLINE),
-            "run",
-            "--error-exitcode",
-            "0",
-            "--report-file",
-            str(report),
-            "--",
-        ],
-        command,
-        scratch,
-    )
+    watched = run(watching(report), command, scratch)
     assert watched == run([], command, scratch)
     assert "lens reach" in report.read_text()
 
@@ -103,24 +97,10 @@ def redis(
     """Start redis-server under Leakline on a free port."""
     port = free_port()
     report = scratch / "redis.json"
+    options = ["--lens", lens, "--format", "json"]
     arguments = ["redis-server", "--port", str(port), "--bind", "127.0.0.1"]
     with subprocess.Popen(
-        [
-            LEAKLINE,
-            "run",
-            "--lens",
-            lens,
-            "--format",
-            "json",
-            "--report-file",
-            report,
-            "--error-exitcode",
-            "0",
-            "--",
-            *arguments,
-            "--save",
-            "",
-        ],
+        [*watching(report, *options), *arguments, "--save", ""],
         cwd=scratch,
         stdout=subprocess.DEVNULL,
     ) as server:
@@ -162,20 +142,7 @@ def test_nginx_serves_and_every_worker_reports(scratch: Path, lens: str) -> None
     report = scratch / "nginx.json"
     command = ["nginx", "-p", str(scratch), "-c", str(scratch / "nginx.conf")]
     with subprocess.Popen(
-        [
-            LEAKLINE,
-            "run",
-            "--lens",
-            lens,
-            "--format",
-            "json",
-            "--report-file",
-            report,
-            "--error-exitcode",
-            "0",
-            "--",
-            *command,
-        ],
+        [*watching(report, "--lens", lens, "--format", "json"), *command],
     ) as server:
         for _ in range(100):
             answer = ask(port, b"GET /page HTTP/1.0\r\n\r\n")

@@ -9,7 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from leakline.cli import formats, presentation
+from leakline.cli import presentation
 from leakline.cli.arguments import Parser, count, exit_code
 from leakline.cli.checking.work import check
 from leakline.errors import CheckError
@@ -98,17 +98,7 @@ def _add_analysis_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_report_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--format",
-        choices=formats.FORMATS,
-        default=formats.TEXT,
-        metavar="FORMAT",
-        help=f"how to write the report: {', '.join(formats.FORMATS)} (default: text)",
-    )
-    parser.add_argument(
-        "--report-file", metavar="FILE", help="where to write the report"
-    )
-    presentation.add_privacy_arguments(parser)
+    presentation.add_format_arguments(parser)
     parser.add_argument(
         "--suppressions",
         metavar="FILE",

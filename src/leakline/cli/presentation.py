@@ -37,17 +37,7 @@ LEAKS_EXIT_CODE = 23
 
 def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
     """Declares the options; those set in LEAKLINE_OPTIONS become the defaults."""
-    parser.add_argument(
-        "--format",
-        choices=formats.FORMATS,
-        default=formats.TEXT,
-        metavar="FORMAT",
-        help=f"how to write the report: {', '.join(formats.FORMATS)} (default: text)",
-    )
-    parser.add_argument(
-        "--report-file", metavar="FILE", help="where to write the report"
-    )
-    add_privacy_arguments(parser)
+    add_format_arguments(parser)
     add_selection_arguments(parser)
     parser.add_argument(
         "--gen-suppressions",
@@ -121,6 +111,21 @@ def add_selection_arguments(parser: ArgumentParser) -> None:
         default=[],
         help="hide what FILE names, in Valgrind's or LSan's format; may be repeated",
     )
+
+
+def add_format_arguments(parser: ArgumentParser) -> None:
+    """Declares how and where a report is written, and what it may show."""
+    parser.add_argument(
+        "--format",
+        choices=formats.FORMATS,
+        default=formats.TEXT,
+        metavar="FORMAT",
+        help=f"how to write the report: {', '.join(formats.FORMATS)} (default: text)",
+    )
+    parser.add_argument(
+        "--report-file", metavar="FILE", help="where to write the report"
+    )
+    add_privacy_arguments(parser)
 
 
 def add_privacy_arguments(parser: ArgumentParser) -> None:

@@ -6,13 +6,20 @@ from leakline.model.finding import Cause, Engine, Finding, Loss, Precision, Refe
 from leakline.model.stack import Stack
 from leakline.reports.printable import printable
 
+BIRTH_TITLE = "the last reference was created here:"
+
 
 def titled_stacks(finding: Finding) -> Iterator[tuple[str, Stack]]:
     """Each stack that is known, with what happened there; the loss comes first."""
     if finding.loss and finding.loss.stack.frames:
         yield loss_title(finding, finding.loss), finding.loss.stack
     if finding.birth:
-        yield "the last reference was created here:", finding.birth
+        yield BIRTH_TITLE, finding.birth
+    yield from titled_uses(finding)
+
+
+def titled_uses(finding: Finding) -> Iterator[tuple[str, Stack]]:
+    """Where such blocks were used and freed, as far as it is known."""
     if finding.last_access:
         yield "last used here:", finding.last_access
     if finding.used_before:

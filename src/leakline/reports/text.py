@@ -16,10 +16,11 @@ from leakline.model.finding import (
 from leakline.model.report import LensState, Report
 from leakline.model.stack import Stack
 from leakline.reports.evidence import (
-    innermost,
+    BIRTH_TITLE,
     loss_title,
     path_title,
     reference_title,
+    titled_uses,
 )
 from leakline.reports.frames import StackPrinter
 from leakline.reports.headlines import is_confirmed_by_both
@@ -192,16 +193,8 @@ class _FindingPrinter:
 
 def _titled_stacks(finding: Finding) -> Iterator[tuple[str, Stack]]:
     if finding.birth and not (finding.loss and finding.loss.stack.frames):
-        yield "the last reference was created here:", finding.birth
-    if finding.last_access:
-        yield "last used here:", finding.last_access
-    if finding.used_before:
-        yield (
-            "shortly before that, memory was used here:",
-            innermost(finding.used_before),
-        )
-    for freed in finding.sibling_frees:
-        yield "blocks like these are freed here:", freed
+        yield BIRTH_TITLE, finding.birth
+    yield from titled_uses(finding)
 
 
 def _interval(staleness: Staleness) -> str:
