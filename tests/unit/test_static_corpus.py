@@ -60,8 +60,11 @@ def expected(name: str) -> bool | None:
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_verdicts_hold(name: str, facts_of: FactsOf) -> None:
+def test_verdicts_hold_and_every_function_is_fully_analysed(
+    name: str, facts_of: FactsOf
+) -> None:
     unit, found = checked(facts_of, name)
+    assert [status for status in found.functions if not status.complete] == []
     reported = {each for finding in found.findings for each in blamed(unit, finding)}
     names = {plain(each.display) for each in unit.functions.values()}
     wanted = {each: expected(each) for each in names}
@@ -83,12 +86,6 @@ def test_verdicts_hold_across_units(facts_of: FactsOf, tmp_path: Path) -> None:
     wanted = {each for each in units[1].functions if expected(each)}
     assert shown == {str(tmp_path / "user.c")}
     assert {each for each in reported if expected(each) is not None} == wanted
-
-
-def test_every_function_of_the_corpus_is_fully_analysed(facts_of: FactsOf) -> None:
-    for name in SOURCES:
-        _, found = checked(facts_of, name)
-        assert [status for status in found.functions if not status.complete] == []
 
 
 def test_the_corpus_is_large_enough() -> None:
