@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/copy.h"
 #include "format/records.h"
 #include "heap/inspect.h"
 #include "lens/ordinals.h"
@@ -11,10 +12,6 @@
 #include "process/process.h"
 
 // libc's own functions are patched and would note these references as overwritten.
-static void copy(void* to, const void* from, size_t size_bytes) {
-    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size_bytes) : : "memory");
-}
-
 static void clear(void* block, size_t size_bytes) {
     __asm__ volatile("rep stosb" : "+D"(block), "+c"(size_bytes) : "a"(0) : "memory");
 }
@@ -33,7 +30,7 @@ static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site)
     if (moved != NULL) {
         size_t kept = old_size < size_bytes ? old_size : size_bytes;
         stamp_rest(block, old_size, size_bytes, site);
-        copy(moved, block, kept);
+        ll_copy(moved, block, kept);
         if (ll_births_on) {
             ll_births_move((const uint64_t*)block, (const uint64_t*)moved, kept);
         }
@@ -58,19 +55,24 @@ void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site) 
 uintptr_t ll_entry_end_of_watched(const void* block) {
     uintptr_t start = (uintptr_t)block;
     uintptr_t end = start + ll_heap_requested_size(block);
+    if (LL_UNLIKELY((ll_releases_watched & LL_RELEASES_SKIPPED) != 0)) {
+        return end; // whether the block goes is not known yet
+    }
     if (LL_UNLIKELY(ll_ordinals_on)) {
         ll_ordinals_freed(start);
     }
-    bool is_watched =
-        (ll_releases_watched & LL_RELEASES_SKIPPED) != 0 || ll_stamps_refer(start, end);
-    return is_watched ? end : 0;
+    return ll_stamps_refer(start, end) ? end : 0;
 }
 
 bool ll_entry_before_release(void* block, uintptr_t end, ll_site site) {
     uintptr_t start = (uintptr_t)block;
-    if ((ll_releases_watched & LL_RELEASES_SKIPPED) != 0 &&
-        ll_injector_skips(block, site)) {
-        return false;
+    if ((ll_releases_watched & LL_RELEASES_SKIPPED) != 0) {
+        if (ll_injector_skips(block, site)) {
+            return false;
+        }
+        if (ll_ordinals_on) {
+            ll_ordinals_freed(start);
+        }
     }
     if (ll_stamps_on) {
         ll_stamp_freed(start, start, end, site);

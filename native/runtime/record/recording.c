@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/copy.h"
 #include "base/crc32.h"
 #include "format/records.h"
 #include "os/memory.h"
@@ -121,7 +122,8 @@ static bool have_chunk(void) {
 
 static void append_bytes(const void* data, size_t length) {
     if (length > 0) {
-        memcpy(recording.chunk + recording.chunk_length, data, length);
+        // Records hold addresses of blocks.
+        ll_copy(recording.chunk + recording.chunk_length, data, length);
         recording.chunk_length += length;
     }
 }
