@@ -74,6 +74,16 @@ def test_no_bound_is_longer_than_the_run(recording: Path) -> None:
         assert finding["engines"] == ["pages"]
 
 
+def test_other_clocks_are_told_beside_processor_time(recording: Path) -> None:
+    found = finding_of(report_of(recording, "--stale-after", "0.4"), "list_stale")
+    assert any("passed by the wall clock" in note for note in found["notes"])
+
+
+def test_the_guarantee_that_holds_is_said(recording: Path) -> None:
+    (remark,) = report_of(recording)["run"]["remarks"]
+    assert "no block was idle for less than is said" in remark
+
+
 def test_findings_are_ranked_by_drag(recording: Path) -> None:
     report = report_of(recording, "--stale-after", "0.1", "--show", "stale")
     drags = [finding["drag_byte_s"] for finding in report["findings"]]

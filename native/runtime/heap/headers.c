@@ -133,7 +133,8 @@ struct ll_span* ll_header_take_bare(void) {
 
 void ll_header_give(struct ll_span* span) {
     unsigned list = span->own_words != NULL ? span->class : (unsigned)LIST_BARE;
-    past_allocations += span->allocated;
+    __atomic_store_n(&past_allocations, past_allocations + span->allocated,
+                     __ATOMIC_RELAXED);
     span->allocated = 0;
     span->used = 0;
     span->capacity = 0;
@@ -177,5 +178,5 @@ void ll_headers_purge(void) {
 }
 
 uint64_t ll_headers_past_allocations(void) {
-    return past_allocations;
+    return __atomic_load_n(&past_allocations, __ATOMIC_RELAXED);
 }

@@ -7,6 +7,7 @@
 #include "format/records.h"
 #include "heap/page_states.h"
 #include "lens/pages.h"
+#include "lens/pages_clocks.h"
 #include "lens/pages_merge.h"
 #include "lens/pages_state.h"
 #include "os/companion.h"
@@ -60,6 +61,7 @@ static void scan_once(const struct ll_presence* presence, uint64_t cpu_ns) {
     ll_watch_adapt(watch, watch->touches - touches, cpu_ns - watch->last_cpu_ns);
     ll_watch_extend(watch, ll_pages_cpu_ns);
     watch->last_cpu_ns = cpu_ns;
+    ll_page_clocks_read(ll_pages_cpu_ns() / NS_PER_MS);
     if (ll_merging_is_worth_it(cpu_ns / NS_PER_MS, cpu_ns) &&
         !ll_world_ask(ll_companion_owner(), LL_PAGES_MERGE_REQUEST)) {
         ll_merging_forget();

@@ -7,6 +7,7 @@
 #include "heap/page_states.h"
 #include "lens/group.h"
 #include "lens/pages.h"
+#include "lens/pages_clocks.h"
 #include "lens/pages_merge.h"
 #include "lens/pages_state.h"
 #include "lens/stack_records.h"
@@ -275,6 +276,7 @@ void ll_pages_write(void) {
     if (census.groups.dropped > 0) {
         say_not_seen("memory ran out while idle blocks were counted; some are missing");
     }
+    ll_page_clocks_write(census.now_ms);
     write_groups(&census.groups);
     ll_groups_release(&census.groups);
 }

@@ -2,12 +2,20 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from leakline.model.finding import Engine, Finding, Staleness, StalePoint
 
 # Points of a curve that reports show at most.
 CURVE_POINTS = 64
 _MS_PER_S = 1000
+
+
+class Passed(NamedTuple):
+    """What passed at least while blocks were idle, by other clocks."""
+
+    wall_ms: int
+    allocations: int
 
 
 @dataclass(slots=True)
@@ -20,6 +28,7 @@ class Idleness:
         drag_byte_ms: Sum of bytes times their bounds.
         shortest_ms: The smallest bound of all.
         longest_ms: The largest bound of any block.
+        passed: Since the shortest bound, by other clocks; None: not known.
     """
 
     blocks: Counter[int] = field(default_factory=Counter)
@@ -27,6 +36,7 @@ class Idleness:
     drag_byte_ms: int = 0
     shortest_ms: int | None = None
     longest_ms: int = 0
+    passed: Passed | None = None
 
     def add(self, other: "Idleness") -> None:
         """Counts more blocks in."""
@@ -34,6 +44,8 @@ class Idleness:
         self.part_bytes += other.part_bytes
         self.drag_byte_ms += other.drag_byte_ms
         self.longest_ms = max(self.longest_ms, other.longest_ms)
+        known = [one for one in (self.passed, other.passed) if one is not None]
+        self.passed = Passed(*map(min, zip(*known, strict=True))) if known else None
         bounds = [
             one for one in (self.shortest_ms, other.shortest_ms) if one is not None
         ]
@@ -72,6 +84,12 @@ def _notes(idle: Idleness) -> list[str]:
             f"half of the blocks unused for {half / _MS_PER_S:.1f} s or more, the "
             f"longest for {idle.longest_ms / _MS_PER_S:.1f} s; drag "
             f"{idle.drag_byte_ms / _MS_PER_S:,.0f} byte-seconds"
+        )
+    if idle.passed is not None:
+        notes.append(
+            f"meanwhile at least {idle.passed.wall_ms / _MS_PER_S:.1f} s passed by the "
+            f"wall clock; blocks allocated in that time: "
+            f"{idle.passed.allocations:,}"
         )
     if idle.part_bytes:
         notes.append(

@@ -1,13 +1,14 @@
 """Lens `pages`: from records of idle blocks to groups of stale memory."""
 
+from bisect import bisect_right
 from collections import Counter
 
-from leakline.dynamic.idleness import Idleness
+from leakline.dynamic.idleness import Idleness, Passed
 from leakline.dynamic.merge import GroupKey, Groups, HeapGroup, group_at
 from leakline.dynamic.process_log import ProcessLog, Snapshot
 from leakline.dynamic.stack_table import ProcessStacks
 from leakline.model.finding import Kind
-from leakline.recording._format import Idle, IdleRecord
+from leakline.recording._format import ClocksRecord, Idle, IdleRecord
 
 # Blocks idle for less than that many seconds are in use, unless the user says so.
 STALE_AFTER_S = 1.0
@@ -25,10 +26,21 @@ def add_idle(
         if record.flags & Idle.LOWER and record.lower_ms >= stale_after_s * 1000:
             kind = Kind.NEVER_USED if record.flags & Idle.NEVER_USED else Kind.STALE
             key = GroupKey(kind, stacks.number(record.stack), 0)
-            group_at(groups, key).add(_group(record, log.key.pid))
+            passed = passed_since(snapshot.clocks, record.lower_ms)
+            group_at(groups, key).add(_group(record, log.key.pid, passed))
 
 
-def _group(record: IdleRecord, pid: int) -> HeapGroup:
+def passed_since(clocks: list[ClocksRecord], lower_ms: int) -> Passed | None:
+    """What passed on other clocks since a reading at which the blocks were idle."""
+    if not clocks:
+        return None
+    now = clocks[-1]
+    place = bisect_right(clocks, now.cpu_ms - lower_ms, key=lambda one: one.cpu_ms)
+    then = clocks[min(place, len(clocks) - 1)]
+    return Passed(now.wall_ms - then.wall_ms, now.allocations - then.allocations)
+
+
+def _group(record: IdleRecord, pid: int, passed: Passed | None) -> HeapGroup:
     is_part = bool(record.flags & Idle.PART)
     idle = Idleness(
         blocks=Counter({record.lower_ms: record.blocks} if record.blocks else {}),
@@ -36,5 +48,6 @@ def _group(record: IdleRecord, pid: int) -> HeapGroup:
         drag_byte_ms=record.drag_byte_ms,
         shortest_ms=record.lower_ms,
         longest_ms=record.longest_ms,
+        passed=passed,
     )
     return HeapGroup(blocks=record.blocks, bytes=record.bytes, pids={pid}, idle=idle)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from leakline.recording._format import (
     BirthRecord,
+    ClocksRecord,
     ExecFailedRecord,
     ExecRecord,
     ForkRecord,
@@ -61,6 +62,7 @@ class Snapshot:
     idle: list[IdleRecord] = field(default_factory=list)
     tracking: TrackingRecord | None = None
     merging: MergingRecord | None = None
+    clocks: list[ClocksRecord] = field(default_factory=list)
     touched: list[TouchedRecord] = field(default_factory=list)
     sampling: SamplingRecord | None = None
     sibling_frees: list[SiblingFreeRecord] = field(default_factory=list)
@@ -248,6 +250,8 @@ def _add_to_snapshot(snapshot: Snapshot, record: Record) -> None:
             snapshot.tracking = record
         case MergingRecord():
             snapshot.merging = record
+        case ClocksRecord():
+            snapshot.clocks.append(record)
         case HeapTotalsRecord():
             snapshot.totals = record
         case _:

@@ -496,6 +496,14 @@ class MergingRecord(NamedTuple):
     longest_stop_ns: int
 
 
+class ClocksRecord(NamedTuple):
+    """Record `clocks`."""
+
+    cpu_ms: int
+    wall_ms: int
+    allocations: int
+
+
 FILE_HEADER = Struct("<QII")
 CHUNK_HEADER = Struct("<IIIIQII")
 RECORD_HEADER = Struct("<II")
@@ -533,6 +541,7 @@ Record = (
     | BirthRecord
     | ReferenceRecord
     | MergingRecord
+    | ClocksRecord
 )
 
 
@@ -703,6 +712,11 @@ LAYOUTS: dict[int, Layout] = {
     32: Layout(
         MergingRecord,
         Struct("<QQQQQQQ"),
+        has_text=False,
+    ),
+    33: Layout(
+        ClocksRecord,
+        Struct("<QQQ"),
         has_text=False,
     ),
 }
