@@ -201,11 +201,16 @@ static void arm_due(uint64_t now) {
 }
 
 static void earn(uint64_t cpu_ns) {
-    enum { SAVED_MAX_NS = 2000000 };
+    enum { SAVED_MAX_NS = 2000000, TURNS_MAX_NS = 1000000 };
     uint64_t passed = cpu_ns - schedule.passed_cpu_ns;
     schedule.passed_cpu_ns = cpu_ns;
     uint64_t budget = passed * settings.budget_ppm / PPM;
     schedule.credit_ns += (int64_t)(budget - budget / WINDOWS_SHARE);
+    uint64_t turns_ns = __atomic_exchange_n(&ll_arm.turn_stamps, 0, __ATOMIC_RELAXED) *
+                        1000 / schedule.stamps_per_us;
+    // All code has its first turns at the start; that is not to be paid back for long.
+    schedule.credit_ns -= (int64_t)within(0, turns_ns, TURNS_MAX_NS);
+    schedule.spent_ns += turns_ns;
     if (schedule.credit_ns > SAVED_MAX_NS) {
         schedule.credit_ns = SAVED_MAX_NS;
     }

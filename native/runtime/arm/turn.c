@@ -12,6 +12,8 @@ enum {
     // Callers told apart each time a site is armed; the rest is one use without a
     // stack, so that code with many callers stays fast.
     CHANGES_MAX = 32,
+    // Fewer in a window, which is to see much of what the program does.
+    WINDOW_CHANGES_MAX = 2,
 };
 
 struct ll_arm ll_arm;
@@ -148,7 +150,7 @@ static void end_burst(struct ll_arm_module* module, struct ll_arm_record* record
     }
 }
 
-void ll_arm_turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
+static void turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
                  uintptr_t rbp) {
     struct ll_arm_record* record = &module->records[site];
     int32_t left = __atomic_load_n(&record->left, __ATOMIC_RELAXED);
@@ -166,12 +168,21 @@ void ll_arm_turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
         break;
     case LL_ARM_WINDOW:
         if (left <= 0) {
-            record->changes = 0;
+            record->changes = CHANGES_MAX - WINDOW_CHANGES_MAX;
             __atomic_store_n(&record->left, INT32_MAX, __ATOMIC_RELAXED);
         }
         take_use(module, site, sp, rbp);
         break;
     default:
         break;
+    }
+}
+
+void ll_arm_turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
+                 uintptr_t rbp) {
+    uint64_t start = time_stamp();
+    turn(module, site, sp, rbp);
+    if (!__atomic_load_n(&ll_arm.window_is_open, __ATOMIC_RELAXED)) {
+        __atomic_add_fetch(&ll_arm.turn_stamps, time_stamp() - start, __ATOMIC_RELAXED);
     }
 }
