@@ -23,9 +23,12 @@ static uint64_t wall_ms(void) {
 }
 
 static bool read_now(uint64_t cpu_ms, struct ll_record_clocks* reading) {
+    uint64_t allocations = 0;
     reading->cpu_ms = cpu_ms;
     reading->wall_ms = wall_ms();
-    return ll_heap_count_allocations(&reading->allocations);
+    bool is_known = ll_heap_count_allocations(&allocations);
+    reading->allocations = allocations;
+    return is_known;
 }
 
 static void thin_out(void) {
