@@ -65,3 +65,33 @@ def test_the_text_tells_it_between_loss_and_allocation(
 def test_without_the_option_there_are_none(program: Path, tmp_path: Path) -> None:
     found = lost(watch_in(tmp_path, [program], "--lens", "loss"))
     assert {finding["birth"] for finding in found.values()} == {None}
+
+
+def test_a_service_can_be_preloaded_for_births(program: Path, tmp_path: Path) -> None:
+    recording = tmp_path / "recording"
+    options: list[str | Path] = ["-o", recording, "--births", "--for", "shell"]
+    made = subprocess.run(
+        [LEAKLINE, "preload", *options, "--program", program],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    command = f"{made.stdout}exec {program}"
+    subprocess.run(["sh", "-c", command], check=True, timeout=60)
+    done = subprocess.run(
+        [LEAKLINE, "report", recording], check=False, capture_output=True, text=True
+    )
+    assert "that reference was created here:" in done.stdout
+
+
+def test_a_service_without_a_program_is_refused(tmp_path: Path) -> None:
+    recording = tmp_path / "recording"
+    done = subprocess.run(
+        [LEAKLINE, "preload", "-o", recording, "--births"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "--program" in done.stderr
+    assert not recording.exists()

@@ -9,8 +9,9 @@ import pwd
 import shlex
 from argparse import ArgumentParser, Namespace
 
-from leakline.cli import watching
+from leakline.cli import planning, watching
 from leakline.cli.environment import PRELOAD, watching_environment
+from leakline.cli.inspection.program import find_program
 from leakline.cli.options import VARIABLE
 from leakline.errors import UsageError
 from leakline.recording.create import create_recording
@@ -35,6 +36,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="env",
         help="syntax of the lines (default: env, as in an EnvironmentFile)",
     )
+    parser.add_argument(
+        "--program",
+        metavar="FILE",
+        help="the service's program: lenses loss and accesses need plans for it and its "
+        "libraries, which are made now",
+    )
     watching.add_arguments(parser)
 
 
@@ -43,7 +50,7 @@ def run(arguments: Namespace) -> int:
     watching.check(arguments)
     recording = os.path.abspath(arguments.recording)
     owner = _user_id(arguments.user) if arguments.user else None
-    options = watching.runtime_options(arguments, recording)
+    options = watching.runtime_options(arguments, recording) | _plans(arguments)
     environment = watching_environment(os.environ, options)
     create_recording(recording)
     if owner is not None:
@@ -51,6 +58,18 @@ def run(arguments: Namespace) -> int:
     for variable in (PRELOAD, VARIABLE):
         print(_SYNTAXES[arguments.syntax](variable, environment[variable]))
     return 0
+
+
+def _plans(arguments: Namespace) -> dict[str, str]:
+    """Makes the plans that the lenses need; returns the options that tell of them."""
+    if not planning.is_wanted(arguments):
+        return {}
+    if arguments.program is None:
+        raise UsageError(
+            f"lens {arguments.lens} needs plans: name the service's program by --program"
+        )
+    program = find_program(arguments.program, os.environ.get("PATH"))
+    return planning.plan_before(program, arguments.lens, births=arguments.births)
 
 
 def _user_id(name: str) -> int:
