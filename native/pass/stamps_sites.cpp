@@ -97,6 +97,7 @@ SiteTable::SiteTable(llvm::Module& module)
                             llvm::Type::getInt64Ty(module.getContext())})),
       runtime_(runtime_variable(module)) {
     write_note();
+    name_units();
 }
 
 llvm::Constant* SiteTable::add(const Site& site) {
@@ -172,6 +173,23 @@ llvm::Constant* SiteTable::text(llvm::StringRef text) {
         known = variable;
     }
     return known;
+}
+
+// What was instrumented, so that a report can tell what was not.
+void SiteTable::name_units() {
+    std::string names;
+    for (const llvm::DICompileUnit* unit : module_.debug_compile_units()) {
+        names += unit->getFilename();
+        names += '\0';
+    }
+    auto* bytes =
+        llvm::ConstantDataArray::getString(module_.getContext(), names, false);
+    auto* units = new llvm::GlobalVariable(module_, bytes->getType(), true,
+                                           llvm::GlobalValue::InternalLinkage, bytes,
+                                           "leakline.units");
+    units->setSection("leakline_units");
+    units->setAlignment(llvm::Align(1));
+    llvm::appendToUsed(module_, {units});
 }
 
 // One site that nothing refers to makes sure that the section, and so its bounds,

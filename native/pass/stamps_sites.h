@@ -62,6 +62,7 @@ class SiteTable {
                              unsigned field);
     llvm::Constant* text(llvm::StringRef text);
     void write_note();
+    void name_units();
 
     llvm::Module& module_;
     llvm::StructType* type_;

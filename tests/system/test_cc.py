@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from leakline.compile.compiler import find_compiler
+
 from .command import leakline
+from .compiled import compile_text, watch_json
 from .conftest import LEAKLINE, PROGRAMS, Outcome
 
 MARK = re.compile(r"// loss\((\w+)\): ([\w-]+) (\S+)")
@@ -136,3 +139,38 @@ def test_flags_can_be_printed() -> None:
     done = leakline("cc", "--print-flags")
     assert done.returncode == 0
     assert "-fpass-plugin=" in done.stdout
+
+
+MANY_BIRTHS = """
+#include <stdlib.h>
+static void lose(int choice) {{
+    void* p = 0;
+    switch (choice) {{
+{cases}
+    }}
+    *(char*)p = 1;
+}}
+int main(void) {{ lose(37); return 0; }}
+"""
+
+
+def test_the_birth_is_told_among_many(tmp_path: Path) -> None:
+    cases = "\n".join(f"case {n}: p = malloc({n}); break;" for n in range(1, 61))
+    program = compile_text(MANY_BIRTHS.format(cases=cases), tmp_path, "-O0")
+    (finding,) = watch_json(program, tmp_path)["findings"]
+    assert finding["birth"]["frames"][0]["line"] == 5 + 37
+
+
+def test_sources_that_were_compiled_otherwise_are_named(tmp_path: Path) -> None:
+    main = tmp_path / "main.c"
+    main.write_text("int other(void); int main(void) { return other(); }")
+    other = tmp_path / "other.c"
+    other.write_text("int other(void) { return 0; }")
+    clang = find_compiler("clang").path
+    subprocess.run([clang, "-g", "-c", other, "-o", tmp_path / "o.o"], check=True)
+    program = tmp_path / "program"
+    subprocess.run([LEAKLINE, "cc", main, tmp_path / "o.o", "-o", program], check=True)
+    seen = watch_json(program, tmp_path)["run"]["not_seen"]
+    (named,) = [text for text in seen if "compiled without leakline cc" in text]
+    assert "other.c" in named
+    assert "main.c" not in named

@@ -8,6 +8,7 @@ from leakline.dynamic.process_log import ProcessLog, decode_text
 from leakline.model.finding import Finding
 from leakline.recording._format import NotSeen, NotSeenRecord, Origin
 from leakline.recording.chunks import Damage
+from leakline.symbols.units import plain_units
 
 # Sentences of one sort; a run may have thousands of processes.
 LISTED = 10
@@ -29,6 +30,7 @@ def not_seen(
     yield from _listed([text for log in logs for text in _about_looks(log)])
     yield from _about_plans(logs)
     yield from _about_search_limits(logs)
+    yield from _about_plain_units(logs)
     yield from unseen_children(logs)
     yield from _about_damage(damage)
 
@@ -62,6 +64,22 @@ def _about_looks(log: ProcessLog) -> Iterator[str]:
     for sentence, count in sentences.items():
         times = f" ({count} times)" if count > 1 else ""
         yield f"{_subject(log)}: {sentence.rstrip('.')}{times}."
+
+
+def _about_plain_units(logs: Collection[ProcessLog]) -> Iterator[str]:
+    """Code beside that of `leakline cc`: its module is not patched."""
+    modules = (module for log in logs for module in log.modules.values())
+    paths = {decode_text(module.text[module.build_id_length :]) for module in modules}
+    paths.update(log.command[0] for log in logs if log.command)
+    for path in sorted(paths):
+        units = plain_units(path)
+        if units:
+            listed = ", ".join(units[:LISTED])
+            more = f" and {len(units) - LISTED} more" if len(units) > LISTED else ""
+            yield (
+                f"{path}: {listed}{more} compiled without leakline cc: what is lost "
+                "there has an older place, or none."
+            )
 
 
 # The detail of a note about code that has no patch plan yet.
