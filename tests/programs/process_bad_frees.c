@@ -17,6 +17,10 @@ int main(int argc, char** argv) {
     if (strcmp(way, "twice") == 0) {
         free_at(freed);
         free_at(freed);
+    } else if (strcmp(way, "loop") == 0) {
+        for (volatile int i = 0; i < 3; i++) {
+            free_at(freed);
+        }
     } else if (strcmp(way, "inside") == 0) {
         free_at((uintptr_t)block + 8);
     } else if (strcmp(way, "foreign") == 0) {

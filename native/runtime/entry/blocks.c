@@ -1,15 +1,11 @@
 #include "entry/blocks.h"
 
-#include <errno.h>
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/copy.h"
-#include "format/records.h"
 #include "heap/inspect.h"
 #include "lens/ordinals.h"
 #include "patch/births.h"
-#include "process/process.h"
 
 // libc's own functions are patched and would note these references as overwritten.
 static void clear(void* block, size_t size_bytes) {
@@ -78,22 +74,4 @@ bool ll_entry_before_release(void* block, uintptr_t end, ll_site site) {
         ll_stamp_freed(start, start, end, site);
     }
     return true;
-}
-
-// A program that does it in a loop fills no disk.
-enum { REFUSED_MAX = 1000 };
-
-LL_COLD void ll_entry_refused(const void* block) {
-    static _Atomic uint32_t refused;
-    int saved_errno = errno;
-    if (atomic_fetch_add(&refused, 1) < REFUSED_MAX) {
-        bool is_ours = ll_is_heap_address((uintptr_t)block);
-        ll_process_note_not_seen(
-            LL_NOT_SEEN_frees, 0,
-            is_ours ? "a block was freed that was free already, or not at its start; "
-                      "the call did nothing"
-                    : "memory was freed that is no block of the heap; the call did "
-                      "nothing");
-    }
-    errno = saved_errno;
 }

@@ -32,13 +32,13 @@ LL_INLINE void* ll_entry_born(void* block) {
             }                                                                          \
         }                                                                              \
         if (LL_UNLIKELY(!ll_heap_release(block))) {                                    \
-            ll_entry_refused(block);                                                   \
+            ll_entry_refused((block), (site));                                         \
         }                                                                              \
     } while (0)
 
-// Notes that a program frees what is no block: one that is freed already, or memory
-// that did not come from here. The call does nothing.
-void ll_entry_refused(const void* block);
+// Notes that and where a program frees what is no block: one that is freed already, or
+// memory that did not come from here. The call does nothing.
+void ll_entry_refused(const void* block, ll_site site);
 
 // A block is about to be freed. Its end when it matters by which call stack: the block
 // refers to others, or some frees are not to happen. 0 when it does not.

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from leakline.dynamic.bad_frees import bad_frees
 from leakline.dynamic.children import unseen_children
-from leakline.dynamic.process_log import ProcessLog, decode_text
+from leakline.dynamic.process_log import ProcessLog, decode_text, last_seen_ns
 from leakline.model.finding import Finding
 from leakline.recording._format import NotSeen, NotSeenRecord, Origin
 from leakline.recording.chunks import Damage
@@ -59,11 +60,20 @@ def _about_looks(log: ProcessLog) -> Iterator[str]:
     if log.latest is None and log.unfinished:
         yield f"The findings of {log.name} are incomplete: its look was cut short."
     sentences = Counter(
-        decode_text(record.text) for record in log.not_seen if not _is_unplanned(record)
+        decode_text(record.text)
+        for record in log.not_seen
+        if not _is_unplanned(record) and record.reason != NotSeen.FREES
     )
     for sentence, count in sentences.items():
         times = f" ({count} times)" if count > 1 else ""
         yield f"{_subject(log)}: {sentence.rstrip('.')}{times}."
+    frees = [
+        decode_text(record.text)
+        for record in log.not_seen
+        if record.reason == NotSeen.FREES
+    ]
+    for sentence in bad_frees(frees, last_seen_ns(log)):
+        yield f"{_subject(log)}: {sentence}."
 
 
 def _about_plain_units(logs: Collection[ProcessLog]) -> Iterator[str]:
