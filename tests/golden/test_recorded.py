@@ -1,4 +1,4 @@
-"""A recording that is kept as a file, in every format: same input, same bytes."""
+"""Recordings that are kept as files, in every format: same input, same bytes."""
 
 import json
 import re
@@ -16,43 +16,64 @@ from leakline.reports.html.render import render as html_page
 from leakline.reports.privacy import Privacy
 from leakline.reports.style import Style
 
+from . import recorded_idleness, recorded_losses
 from .readers import pprof, pprof_total, read_github, read_junit, read_valgrind_xml
-from .recorded import FILE, made
 
 Golden = Callable[[str, str], None]
 HERE = Path("/no/such")
 WRITTEN = sorted(set(formats.MODULES) - formats.BINARY)
+FOLDER = Path(__file__).parent / "recordings"
+
+
+# What each of the files holds.
+MADE = {"losses": recorded_losses.made, "idleness": recorded_idleness.made}
+KINDS = {
+    "losses": LEAKS | {Kind.REACHABLE},
+    "idleness": {Kind.STALE, Kind.NEVER_USED, Kind.REACHABLE},
+}
+
+
+@pytest.fixture(params=MADE)
+def name(request: pytest.FixtureRequest) -> str:
+    """Each recording in turn; --update-golden makes its file anew."""
+    name: str = request.param
+    if request.config.getoption("--update-golden"):
+        _file(name).write_bytes(MADE[name]())
+    return name
 
 
 @pytest.fixture
-def report(request: pytest.FixtureRequest) -> Report:
-    """What the recording says; --update-golden makes the file anew."""
-    if request.config.getoption("--update-golden"):
-        FILE.write_bytes(made())
-    return load(FILE, show=LEAKS | {Kind.REACHABLE})
+def report(name: str) -> Report:
+    """What the recording says."""
+    return load(_file(name), show=frozenset(Kind))
 
 
-def test_the_file_is_what_the_format_says(report: Report) -> None:
-    assert FILE.read_bytes() == made()
-    assert {one.kind for one in report.findings} == LEAKS | {Kind.REACHABLE}
+def _file(name: str) -> Path:
+    return FOLDER / f"{name}.leakline"
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+def test_the_file_is_what_the_format_says(name: str, report: Report) -> None:
+    assert _file(name).read_bytes() == MADE[name]()
+    assert {one.kind for one in report.findings} == KINDS[name]
+
+
+@pytest.mark.parametrize("format_name", WRITTEN)
 def test_every_format_of_the_recording_is_as_reviewed(
-    name: str, report: Report, golden: Golden
+    format_name: str, name: str, report: Report, golden: Golden
 ) -> None:
-    written = formats.render(name, report, HERE)
-    assert written == formats.render(name, load(FILE, show=frozenset(Kind)), HERE)
-    golden(f"recorded.{name}", written.decode())
+    written = formats.render(format_name, report, HERE)
+    again = load(_file(name), show=frozenset(Kind))
+    assert written == formats.render(format_name, again, HERE)
+    golden(f"recorded-{name}.{format_name}", written.decode())
 
 
 def test_text_and_profile_of_the_recording_are_as_reviewed(
-    report: Report, golden: Golden, tmp_path: Path
+    name: str, report: Report, golden: Golden, tmp_path: Path
 ) -> None:
-    golden("recorded.txt", text.render(report, Style(HERE)))
+    golden(f"recorded-{name}.txt", text.render(report, Style(HERE)))
     path = tmp_path / "profile"
     path.write_bytes(formats.render("pprof", report, HERE))
-    golden("recorded.pprof.txt", pprof(path, "-raw"))
+    golden(f"recorded-{name}.pprof.txt", pprof(path, "-raw"))
 
 
 def test_all_formats_count_the_same(report: Report, tmp_path: Path) -> None:
@@ -63,12 +84,15 @@ def test_all_formats_count_the_same(report: Report, tmp_path: Path) -> None:
         written[name] = tmp_path / name
         written[name].write_bytes(formats.render(name, report, HERE))
     verdict = f"{len(lost)} leaks: {size} bytes in {blocks} blocks"
-    assert verdict in text.render(report, Style(HERE))
+    assert (verdict in text.render(report, Style(HERE))) == bool(lost)
     totals = json.loads(written["json"].read_text())["totals"]
-    leaks = [totals[kind.value] for kind in LEAKS]
+    leaks = [one for kind, one in totals.items() if Kind(kind) in LEAKS]
     assert sum(one["bytes"] for one in leaks) == size
     assert sum(one["blocks"] for one in leaks) == blocks
     assert pprof_total(written["pprof"], "leaked_space") == size
+    assert pprof_total(written["pprof"], "inuse_space") == sum(
+        one["bytes"] for one in totals.values()
+    )
     results = json.loads(written["sarif"].read_text())["runs"][0]["results"]
     quiet = [one for one in results if one["level"] == "note"]
     assert len(results) - len(quiet) == len(lost)

@@ -2,7 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from leakline.dynamic.merge import KINDS, GroupKey, Groups, HeapGroup, group_at
+from leakline.dynamic.merge import (
+    KINDS,
+    GroupKey,
+    Groups,
+    HeapGroup,
+    group_at,
+    take_reachable,
+)
 from leakline.dynamic.process_log import ProcessLog, Snapshot, chosen_snapshot
 from leakline.dynamic.stack_table import ProcessStacks
 from leakline.dynamic.staleness import Predicate, Test
@@ -49,8 +56,8 @@ def add_touched(
         if is_stale and stack not in confirmed:
             found = HeapGroup(record.blocks, record.bytes, pids={log.key.pid})
             found.touches = touches
+            take_reachable(groups, stack, found)
             group_at(groups, GroupKey(stale, stack, 0)).add(found)
-            _take_from_reachable(groups, stack, found)
         elif is_stale or kind is not Kind.REACHABLE:
             by_stack.setdefault((stale if is_stale else kind, stack), Touches()).add(
                 touches
@@ -116,15 +123,3 @@ def _touches_of(record: TouchedRecord, stacks: ProcessStacks) -> Touches:
     touches.last_accesses[last] = record.blocks
     touches.longest[record.idle_most_ms] = record.blocks
     return touches
-
-
-def _take_from_reachable(groups: Groups, stack: int, moved: HeapGroup) -> None:
-    """Blocks that count as stale no longer count as merely reachable."""
-    for former in (stack, 0):
-        key = GroupKey(Kind.REACHABLE, former, 0)
-        if (reachable := groups.get(key)) is not None:
-            reachable.blocks -= moved.blocks
-            reachable.bytes -= moved.bytes
-            if reachable.blocks <= 0:
-                del groups[key]
-            return

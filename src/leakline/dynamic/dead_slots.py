@@ -10,7 +10,13 @@ can use the pointer any more and the block is lost. In any doubt it stays reacha
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from leakline.dynamic.merge import GroupKey, Groups, HeapGroup, group_at
+from leakline.dynamic.merge import (
+    GroupKey,
+    Groups,
+    HeapGroup,
+    group_at,
+    take_reachable,
+)
 from leakline.dynamic.process_log import ProcessLog, Snapshot
 from leakline.dynamic.stack_table import ProcessStacks
 from leakline.model.finding import Kind
@@ -135,7 +141,7 @@ def _move(
     for (stack, direct), record in sorted(held.items()):
         number = stacks.number(stack)
         moved = HeapGroup(record.blocks, record.bytes, pids={pid})
-        _take_reachable(groups, number, moved)
+        take_reachable(groups, number, moved)
         if direct or not leader:
             moved.notes.append(note)
             group_at(groups, GroupKey(Kind.LOST, number, 0)).add(moved)
@@ -144,19 +150,3 @@ def _move(
             owner = group_at(groups, GroupKey(Kind.LOST, leader, 0))
             owner.indirect_blocks += moved.blocks
             owner.indirect_bytes += moved.bytes
-
-
-def _take_reachable(groups: Groups, stack: int, moved: HeapGroup) -> None:
-    """Takes blocks out of the reachable ones they were counted among.
-
-    A run that nobody asks for reachable blocks counts them all under the empty stack.
-    """
-    for number in (stack, 0):
-        key = GroupKey(Kind.REACHABLE, number, 0)
-        group = groups.get(key)
-        if group and group.blocks >= moved.blocks and group.bytes >= moved.bytes:
-            group.blocks -= moved.blocks
-            group.bytes -= moved.bytes
-            if not group.blocks:
-                del groups[key]
-            return

@@ -145,6 +145,25 @@ def group_at(groups: Groups, key: GroupKey) -> HeapGroup:
     return group
 
 
+def take_reachable(groups: Groups, stack: int, moved: HeapGroup) -> None:
+    """Takes blocks out of the reachable ones that they were counted among.
+
+    A run that nobody asks for reachable blocks counts them all under the empty stack.
+    Some of the moved blocks may have been counted as lost: no more is taken than is
+    there. What refers to the blocks goes with the last of them.
+    """
+    keys = [GroupKey(Kind.REACHABLE, number, 0) for number in (stack, 0)]
+    known = [key for key in keys if key in groups]
+    enough = [key for key in known if groups[key].blocks >= moved.blocks]
+    for key in (enough or known)[:1]:
+        group = groups[key]
+        group.blocks -= min(moved.blocks, group.blocks)
+        group.bytes -= min(moved.bytes, group.bytes)
+        if not group.blocks:
+            moved.slots = group.slots
+            del groups[key]
+
+
 def used_stacks(groups: Groups, keys: Iterable[GroupKey]) -> set[int]:
     """Numbers of all stacks that some groups mention."""
     used: set[int] = set()

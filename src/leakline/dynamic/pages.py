@@ -4,7 +4,13 @@ from bisect import bisect_right
 from collections import Counter
 
 from leakline.dynamic.idleness import Idleness, Passed
-from leakline.dynamic.merge import GroupKey, Groups, HeapGroup, group_at
+from leakline.dynamic.merge import (
+    GroupKey,
+    Groups,
+    HeapGroup,
+    group_at,
+    take_reachable,
+)
 from leakline.dynamic.process_log import ProcessLog, Snapshot
 from leakline.dynamic.stack_table import ProcessStacks
 from leakline.model.finding import Kind
@@ -21,13 +27,18 @@ def add_idle(
     stacks: ProcessStacks,
     stale_after_s: float,
 ) -> None:
-    """Adds one process's idle blocks, as far as they have been idle that long."""
+    """Adds one process's idle blocks, as far as they have been idle that long.
+
+    They no longer count as merely reachable.
+    """
     for record in snapshot.idle:
         if record.flags & Idle.LOWER and record.lower_ms >= stale_after_s * 1000:
             kind = Kind.NEVER_USED if record.flags & Idle.NEVER_USED else Kind.STALE
-            key = GroupKey(kind, stacks.number(record.stack), 0)
+            stack = stacks.number(record.stack)
             passed = passed_since(snapshot.clocks, record.lower_ms)
-            group_at(groups, key).add(_group(record, log.key.pid, passed))
+            found = _group(record, log.key.pid, passed)
+            take_reachable(groups, stack, found)
+            group_at(groups, GroupKey(kind, stack, 0)).add(found)
 
 
 def passed_since(clocks: list[ClocksRecord], lower_ms: int) -> Passed | None:
