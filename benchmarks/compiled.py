@@ -30,6 +30,8 @@ from leakline.compile.compiler import find_compiler
 
 ROOT = Path(__file__).parent.parent
 LEAKLINE_CC = Path(sys.executable).parent / "leakline-cc"
+# Of the peers, and of the compiler for its sanitizers.
+TOOLS = ("valgrind", "dpkg-dev", "libclang-rt-19-dev")
 NO_LEAK_CHECK = (("ASAN_OPTIONS", "exitcode=0"), ("LSAN_OPTIONS", "exitcode=0"))
 
 
@@ -91,7 +93,8 @@ def main() -> int:
         folder = Path(scratch)
         for source in chosen:
             source.prepare(folder / source.name)
-            builds = {way.build: built(source, way.build, folder) for way in ways}
+            names = dict.fromkeys(way.build for way in ways)
+            builds = {name: built(source, name, folder) for name in names}
             runs = measured(source, ways, arguments.rounds, folder)
             results[source.name] = (builds, runs)
     print(render(results, [way.name for way in ways[1:]]))
@@ -102,7 +105,7 @@ def install(sources: list[Source]) -> None:
     """Install what builds and peers need."""
     packages = {package for source in sources for package in source.packages}
     script = ROOT / "tools/install_packages.sh"
-    subprocess.run([script, "valgrind", "dpkg-dev", *sorted(packages)], check=True)
+    subprocess.run([script, *TOOLS, *sorted(packages)], check=True)
 
 
 def build_of(name: str) -> Build:
