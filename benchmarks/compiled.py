@@ -111,7 +111,8 @@ def install(sources: list[Source]) -> None:
 def build_of(name: str) -> Build:
     """A build by its name; all have the same optimisation and debug information."""
     compiler = find_compiler("clang").path
-    flags = ("-O2", "-g", "-w")
+    # Valgrind of Debian 12 does not read the compiler's DWARF 5.
+    flags = ("-O2", "-gdwarf-4", "-w")
     match name:
         case "leakline":
             return Build(name, str(LEAKLINE_CC), flags)
