@@ -316,11 +316,11 @@ void ll_schedule_fork_child(void) {
 
 // The thread sleeps until the process has used CPU time, so waiting for it is busy.
 void ll_schedule_stop(void) {
-    enum { PATIENCE_NS = 1000000000 };
+    const uint64_t patience_ns = 10000000000;
     uint64_t start = clock_ns(CLOCK_MONOTONIC);
     ll_arm.is_orphaned = false;
     __atomic_store_n(&schedule.stopping, true, __ATOMIC_RELAXED);
-    while (ll_own_thread_id() != 0 && clock_ns(CLOCK_MONOTONIC) - start < PATIENCE_NS) {
+    while (ll_own_thread_id() != 0 && clock_ns(CLOCK_MONOTONIC) - start < patience_ns) {
         __builtin_ia32_pause();
     }
 }
@@ -330,6 +330,7 @@ void ll_schedule_pause(void) {
     if (schedule.is_paused) {
         ll_schedule_stop();
     }
+    ll_own_thread_await_end();
 }
 
 void ll_schedule_resume(void) {

@@ -11,6 +11,7 @@ enum { STACK_SIZE = 64 * 1024 };
 
 static char* stack;
 static int id;
+static long last_id; // of the latest one, also when it has ended
 
 int ll_own_thread_id(void) {
     return __atomic_load_n(&id, __ATOMIC_ACQUIRE);
@@ -57,5 +58,18 @@ bool ll_own_thread_start(void (*run)(void)) {
     uint64_t mask = ll_signals_block();
     long result = clone_to(run, stack + STACK_SIZE);
     ll_signals_restore(mask);
+    last_id = result;
     return result > 0;
+}
+
+void ll_own_thread_await_end(void) {
+    enum { TRIES = 1 << 20 }; // its number may have gone to a thread of the program
+    long process = ll_syscall(SYS_getpid);
+    for (int i = 0; i < TRIES && last_id > 0 && ll_own_thread_id() == 0; i++) {
+        if (ll_syscall(SYS_tgkill, process, last_id, 0) != 0) {
+            last_id = 0;
+        } else {
+            ll_syscall(SYS_sched_yield);
+        }
+    }
 }
