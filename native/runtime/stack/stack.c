@@ -33,6 +33,17 @@ static LL_COLD uint32_t capture_with_borrowed(const struct ll_caller* caller) {
     return node;
 }
 
+// Makes the walker the thread's own again.
+LL_INLINE void put_back(struct ll_walker* walker) {
+    atomic_signal_fence(memory_order_seq_cst);
+    if (LL_UNLIKELY(ll_own_walker != NULL)) {
+        // A signal handler left one behind meanwhile.
+        ll_walker_give_back(walker);
+    } else {
+        ll_own_walker = walker;
+    }
+}
+
 uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
     struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
     struct ll_walker* walker = ll_own_walker;
@@ -42,13 +53,7 @@ uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
     ll_own_walker = NULL;
     atomic_signal_fence(memory_order_seq_cst);
     uint32_t node = ll_frames_capture(walker, &caller);
-    atomic_signal_fence(memory_order_seq_cst);
-    if (LL_UNLIKELY(ll_own_walker != NULL)) {
-        // A signal handler left one behind meanwhile.
-        ll_walker_give_back(walker);
-    } else {
-        ll_own_walker = walker;
-    }
+    put_back(walker);
     return node;
 }
 
@@ -79,12 +84,7 @@ uint32_t ll_stack_recall(struct ll_caller caller) {
     ll_own_walker = NULL;
     atomic_signal_fence(memory_order_seq_cst);
     uint32_t node = ll_frames_recall(walker, &caller);
-    atomic_signal_fence(memory_order_seq_cst);
-    if (LL_UNLIKELY(ll_own_walker != NULL)) {
-        ll_walker_give_back(walker);
-    } else {
-        ll_own_walker = walker;
-    }
+    put_back(walker);
     return node;
 }
 
