@@ -29,18 +29,19 @@ static long clone_to(void (*run)(void), void* stack_top) {
     long result;
     register int* parent_id __asm__("rdx") = &id;
     register int* cleared_id __asm__("r10") = &id;
+    register void (*first)(void) __asm__("r9") = run; // not rbp, which ends stacks
     __asm__ volatile("syscall\n\t"
                      "test %%rax, %%rax\n\t"
                      "jnz 1f\n\t"
                      "xor %%ebp, %%ebp\n\t"
-                     "call *%[run]\n\t"
+                     "call *%[first]\n\t"
                      "mov %[exit], %%eax\n\t"
                      "xor %%edi, %%edi\n\t"
                      "syscall\n"
                      "1:"
                      : "=a"(result)
                      : "a"(SYS_clone), "D"(flags), "S"(stack_top), "r"(parent_id),
-                       "r"(cleared_id), [run] "r"(run), [exit] "i"(SYS_exit)
+                       "r"(cleared_id), [first] "r"(first), [exit] "i"(SYS_exit)
                      : "rcx", "r11", "memory");
     return result;
 }
