@@ -526,3 +526,17 @@ void freed_for_every_record_ok(void) {
         free(copy);
     }
 }
+
+static int consume_if_even(char* text, int n) {
+    if (n % 2 == 0) {
+        free(text);
+        return 0;
+    }
+    return -1;
+}
+
+int consumed_unless_odd_bad(const char* text, int n) {
+    char* copy = malloc(64);
+    strcpy(copy, text);
+    return consume_if_even(copy, n);
+}

@@ -344,3 +344,19 @@ void infinite_loop_ok(void) {
         p[0] = (char)next();
     }
 }
+
+static char* after_digits(char* text, char** name) {
+    char* p = text;
+    while (*p >= '0' && *p <= '9') {
+        p++;
+    }
+    *name = strdup(text);
+    return p;
+}
+
+void moved_along_a_text_ok(char* text) {
+    char* name;
+    if (after_digits(text, &name) != NULL) {
+        free(name);
+    }
+}

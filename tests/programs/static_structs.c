@@ -426,3 +426,28 @@ int looked_at_only_while_open_ok(struct pane* p, int flags) {
     p->fd = -1;
     return is_drained(p, flags);
 }
+
+struct digest {
+    void* inner;
+    void* outer;
+};
+
+static struct digest* new_digest(int inner_bytes) {
+    struct digest* d = malloc(sizeof *d + 2 * (size_t)inner_bytes);
+    d->inner = d + 1;
+    d->outer = (char*)d->inner + inner_bytes;
+    *(char**)d->inner = malloc(8);
+    *(char**)d->outer = malloc(8);
+    return d;
+}
+
+static void end_context(void* context) {
+    free(*(char**)context);
+}
+
+void contexts_behind_one_object_ok(int inner_bytes) {
+    struct digest* d = new_digest(inner_bytes);
+    end_context(d->inner);
+    end_context(d->outer);
+    free(d);
+}

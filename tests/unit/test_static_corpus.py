@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from leakline.model.finding import Finding, Kind
+from leakline.model.finding import Fate, Finding, Kind
 from leakline.static import summary_cache
 from leakline.static.analysis import Analysis, AnalysisOptions, analyse
 from leakline.static.facts import Unit
@@ -109,6 +109,21 @@ def test_a_path_tells_how_the_block_is_lost(facts_of: FactsOf) -> None:
     assert finding.loss is not None
     assert finding.loss.slot == "buffer"
     assert finding.advice.startswith("Release `buffer` with `free` before line ")
+
+
+def test_a_finding_says_what_calls_did_with_the_block(facts_of: FactsOf) -> None:
+    _, found = checked(facts_of, "static_functions.c")
+    (finding,) = (
+        each
+        for each in found.findings
+        if each.allocation.frames[0].function == "consumed_unless_odd_bad"
+    )
+    calls = [(each.function, each.fate, each.otherwise) for each in finding.handovers]
+    assert calls == [
+        ("strcpy", Fate.RETURNS, None),
+        ("consume_if_even", Fate.READS, Fate.FREES),
+    ]
+    assert finding.release == "free"
 
 
 def test_kinds_of_misuse_are_told_apart(facts_of: FactsOf) -> None:

@@ -14,6 +14,7 @@ from leakline.errors import RecordingError, SuppressionError
 from leakline.reports.json_reader import read_report
 from leakline.triage.comparison import compare
 from leakline.triage.joining import join
+from leakline.triage.own_allocators import leave_out
 from leakline.triage.selection import select
 from leakline.triage.suppression_files import parse_suppressions
 from leakline.triage.suppressions import apply_suppressions
@@ -55,7 +56,11 @@ def load_files(paths: Sequence[Path], arguments: Namespace) -> Report:
 def _joined(loaded: list[Loaded], arguments: Namespace) -> Report:
     """One report of these and of the files that --with names."""
     loaded += arguments.loaded_joined
-    report = join([one.report for one in loaded])
+    allocators = presentation.own_allocators(arguments)
+    reports = [one.report for one in loaded]
+    if allocators is not None:
+        reports = [leave_out(one, allocators) for one in reports]
+    report = join(reports)
     texts = dict.fromkeys(text for one in loaded for text in one.suppressions)
     own, complaints = _suppressions_of_programs(tuple(texts))
     from_files = presentation.suppressions_from_files(arguments)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from leakline.model.report import Report
     from leakline.reports.privacy import Privacy
     from leakline.reports.style import Style
+    from leakline.triage.own_allocators import OwnAllocators
     from leakline.triage.suppressions import Suppression
 
 SUPPRESSION_FORMATS = ("valgrind", "lsan")
@@ -111,6 +112,14 @@ def add_selection_arguments(parser: ArgumentParser) -> None:
         default=[],
         help="hide what FILE names, in Valgrind's or LSan's format; may be repeated",
     )
+    parser.add_argument(
+        "--model",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="leave the allocators that FILE, a model file as `leakline check` reads "
+        "them, names out of stacks; may be repeated",
+    )
 
 
 def add_format_arguments(parser: ArgumentParser) -> None:
@@ -173,7 +182,7 @@ def check(arguments: Namespace) -> None:
 
 
 def read_named_files(arguments: Namespace) -> None:
-    """Reads suppressions, baseline and what is joined, before any program runs.
+    """Reads models, suppressions, baseline and what is joined, before programs run.
 
     Once, since a file may be a pipe, as with <(...) of a shell.
     """
@@ -183,6 +192,9 @@ def read_named_files(arguments: Namespace) -> None:
     )
     arguments.parsed_baseline = (
         _read_baseline(arguments) if arguments.baseline else None
+    )
+    arguments.own_allocators = (
+        _read_own_allocators(arguments.model) if arguments.model else None
     )
 
 
@@ -248,6 +260,12 @@ def baseline(arguments: Namespace) -> Report | None:
     return parsed
 
 
+def own_allocators(arguments: Namespace) -> OwnAllocators | None:
+    """The allocators that --model names; `check` has read them."""
+    parsed: OwnAllocators | None = arguments.own_allocators
+    return parsed
+
+
 def show(report: Report, arguments: Namespace, fallback: TextIO | None) -> bool:
     """Writes the report to --report-file or `fallback`; true when it has leaks."""
     from leakline.triage.selection import has_leaks
@@ -267,6 +285,19 @@ def _read_suppressions(paths: list[str]) -> tuple[Suppression, ...]:
 
     return tuple(
         suppression for path in paths for suppression in read_suppressions(Path(path))
+    )
+
+
+def _read_own_allocators(paths: list[str]) -> OwnAllocators:
+    from pathlib import Path
+
+    from leakline.static.models.library import read_models
+    from leakline.triage.own_allocators import OwnAllocators
+
+    models = read_models(map(Path, paths)).values()
+    return OwnAllocators(
+        {model.name: model.release for model in models if model.allocates},
+        {model.name for model in models if model.frees},
     )
 
 

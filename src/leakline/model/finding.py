@@ -112,6 +112,32 @@ class PathStep:
     column: int = 0
 
 
+class Fate(Enum):
+    """What a call does with a block that it is given."""
+
+    READS = "reads"
+    KEEPS = "keeps"
+    FREES = "frees"
+    RETURNS = "returns"
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """A call on the path to a leak that was given the block.
+
+    Attributes:
+        function: The called function.
+        fate: What it does with the block on this path.
+        otherwise: What it does with it on other paths; None when nothing more.
+    """
+
+    function: str
+    file: str
+    line: int
+    fate: Fate
+    otherwise: Fate | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Staleness:
     """Process CPU seconds since the last use, as an interval; None is unbounded."""
@@ -152,6 +178,8 @@ class Finding:
             the most recent first.
         stale_curve: The distribution of the blocks' staleness, rising in both; its last
             point counts the blocks whose last use is known. Empty when not known.
+        handovers: Calls of the path that were given the block, in order.
+        release: The function that releases such blocks; empty when not known.
         processes: Ids of the processes the blocks belong to.
         notes: Sentences about the limits of this evidence.
         advice: Where the block could be released, in words; empty when not known.
@@ -179,6 +207,8 @@ class Finding:
     drag_byte_s: float | None = None
     stale_curve: tuple[StalePoint, ...] = ()
     path: tuple[PathStep, ...] = ()
+    handovers: tuple[Handover, ...] = ()
+    release: str = ""
     processes: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     advice: str = ""

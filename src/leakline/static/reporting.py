@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from leakline.model.finding import (
     Confidence,
     Engine,
     Finding,
+    Handover,
     Kind,
     Loss,
     PathStep,
@@ -72,6 +73,8 @@ class Reporter:
             allocation=Stack(tuple(self.frame(place) for place in places)),
             loss=self._loss(defect),
             path=self._path(defect, brought),
+            handovers=tuple(self._handovers(defect)),
+            release=_release(defect),
             notes=notes + _conditions(defect),
             advice=self._advice(defect),
         )
@@ -92,11 +95,18 @@ class Reporter:
         frame = self.frame(step.place)
         return PathStep(frame.file, frame.line, step.text, frame.column)
 
+    def _handovers(self, defect: Defect) -> Iterator[Handover]:
+        for item in defect.handings:
+            frame = self.frame(item.place)
+            yield Handover(
+                item.callee, frame.file, frame.line, item.fate, item.otherwise
+            )
+
     def _advice(self, defect: Defect) -> str:
         ending, allocation = defect.ending, defect.allocation
         if ending is None or allocation is None:
             return ""
-        family = _RELEASES.get(allocation.family, allocation.family) or "its owner"
+        family = _release(defect) or "its owner"
         name = defect.holder or "the result"
         line = self.frame(ending.place).line
         if ending.cause is Cause.NEVER_STORED:
@@ -121,6 +131,11 @@ class Reporter:
     def _relative(self, path: str) -> str:
         folder = str(self._here) + os.sep
         return path.removeprefix(folder)
+
+
+def _release(defect: Defect) -> str:
+    family = "" if defect.allocation is None else defect.allocation.family
+    return _RELEASES.get(family, family)
 
 
 def _group_keys(defect: Defect) -> list[object]:

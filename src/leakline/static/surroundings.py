@@ -44,8 +44,12 @@ class ProgramSurroundings:
 
     def model(self, name: str) -> Model | None:
         """The model of a library function, from files or from its header."""
-        known = self._models.get(name)
-        if known is not None or name in self._program.functions:
+        entry = self._program.functions.get(name)
+        known = self._models.get(name if entry is None else entry.function.name)
+        if entry is not None:
+            is_meant = known is not None and (known.asked_for or entry.id == known.name)
+            return known if is_meant else None
+        if known is not None:
             return known
         declaration = self._program.declaration(self._entry.unit, name)
         return None if declaration is None else declared_model(declaration)

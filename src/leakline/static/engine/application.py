@@ -2,13 +2,13 @@
 
 from leakline.static.engine import copying, memory
 from leakline.static.engine.alternatives import common_conditions
-from leakline.static.engine.arithmetic import binary, cast
-from leakline.static.engine.constraints import compare, constrain, negation
+from leakline.static.engine.arithmetic import binary, cast, indexed
+from leakline.static.engine.constraints import compare, constrain, is_null, negation
 from leakline.static.engine.context import Context
 from leakline.static.engine.correlation import is_possible
 from leakline.static.engine.exceptions import begin
 from leakline.static.engine.findings import Event, record
-from leakline.static.engine.heap import allocate, release, use
+from leakline.static.engine.heap import allocate, follow, mark_pointed, release
 from leakline.static.engine.places import place_of
 from leakline.static.engine.state import ESCAPED, FREED, State
 from leakline.static.engine.summary import (
@@ -60,12 +60,10 @@ class Application:
         # Conditions and result are read whichever joined behaviour this is.
         certain = list(self._used)
         self._resolve_names()
-        if not self._possible or not self._limit_unknown():
+        if not (self._possible and self._limit_unknown() and is_possible(self._s)):
             return False
-        if not is_possible(self._s):
+        if not self._follow(certain):
             return False
-        for pointer in certain:
-            use(self._ctx, self._s, pointer)
         self._change_objects()
         if not self._write():
             return False
@@ -80,6 +78,18 @@ class Application:
             known = d.throws[0] == "global"
             self._s.thrown = self._name(d.throws) if known else None
             begin(self._ctx, self._s)
+        return True
+
+    def _follow(self, certain: list[Value]) -> bool:
+        """False when the callee goes through an argument that is null here."""
+        for pointer in certain:
+            follow(self._ctx, self._s, pointer)
+        for index in sorted(self._disjunct.pointed):
+            value = self._argument(index)
+            if is_null(self._ctx, self._s, value) is True:
+                return False
+            if not isinstance(value, int):
+                mark_pointed(self._ctx, self._s, value[0])
         return True
 
     def _resolve_names(self) -> None:
@@ -242,7 +252,12 @@ class Application:
     def _value(self, value: NamedValue) -> Value:
         if isinstance(value, int):
             return value
-        return moved(self._name(value[0]), value[1])
+        base, offset = self._name(value[0]), value[1]
+        if isinstance(offset, int):
+            return moved(base, offset)
+        constant, index, scale = offset
+        start = moved(base, constant)
+        return indexed(self._ctx, self._s, start, self._value(index), scale)
 
     def _name(self, name: Name) -> Value:
         known = self._known.get(name)

@@ -6,9 +6,10 @@ from leakline.static.engine import memory
 from leakline.static.engine.constraints import negation, value_range
 from leakline.static.engine.context import Context
 from leakline.static.engine.state import State
-from leakline.static.engine.values import SYMBOL, Value, moved
+from leakline.static.engine.values import SYMBOL, Offset, Value, moved
 
 _MOST_SHIFT = 64
+_POINTER_BITS = 64
 
 
 def wrapped(number: int, bits: int) -> int:
@@ -193,3 +194,19 @@ def _extended(
     if operator == "sext" or value_range(ctx, s, whole)[0] >= 0:
         return whole
     return ctx.terms.symbol("cast", operator, whole, bits, from_bits)
+
+
+def indexed(ctx: Context, s: State, value: Value, index: Value, scale: int) -> Value:
+    """The address of an element: so many times `scale` bytes from the value."""
+    if isinstance(index, int):
+        return moved(value, index * scale)
+    if isinstance(value, int):
+        return binary(ctx, s, "add", value, index, _POINTER_BITS)
+    offset: Offset = value[1]
+    if isinstance(offset, int):
+        if not isinstance(index[1], int):
+            return value[0], (offset, index, scale)
+        # i + 1 and i share a base, so that their places compare.
+        return value[0], (offset + index[1] * scale, (index[0], 0), scale)
+    sum_ = ctx.terms.symbol("indices", offset[1], offset[2], index, scale)
+    return value[0], (offset[0], sum_, 1)

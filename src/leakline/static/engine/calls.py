@@ -11,6 +11,7 @@ from leakline.static.engine.constraints import (
 from leakline.static.engine.context import Context
 from leakline.static.engine.exceptions import handler_type, throws
 from leakline.static.engine.findings import report
+from leakline.static.engine.handing import note_summary
 from leakline.static.engine.heap import ANY_FAMILY
 from leakline.static.engine.library_calls import apply_model
 from leakline.static.engine.projection import project
@@ -74,7 +75,7 @@ def _call_target(
 ) -> list[State]:
     summary = ctx.surroundings.summary(target)
     model = ctx.surroundings.model(target)
-    if model is not None and summary is None:
+    if model is not None and (summary is None or model.asked_for):
         return apply_model(ctx, s, model, row, values)
     if model is not None and summary is not None and not summary.known:
         return apply_model(ctx, s, _of_this_program(model), row, values)
@@ -155,6 +156,7 @@ def apply_summary(
         # Applying a disjunct costs about as much as so many instructions.
         ctx.walked += 2 + len(disjunct.alternatives) + len(disjunct.writes)
         if application.run(summary):
+            note_summary(ctx, state, row, values, summary, disjunct)
             states.append(state)
     if len(states) > 1 and row.result in ctx.flow.unread:
         for value in _perhaps_kept(values, disjuncts):

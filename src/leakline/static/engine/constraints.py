@@ -89,7 +89,7 @@ def range_of(ctx: Context, s: State, base: int) -> Range:
     known = s.ranges.get(base)
     if known is not None:
         return known
-    if ctx.terms.kinds[base] != SYMBOL:
+    if ctx.terms.kinds[base] != SYMBOL or base in s.pointed:
         return NON_NULL
     key = ctx.terms.keys[base]
     if key[0] == "cell" and ctx.terms.keys[key[1]] in _STREAMS:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from leakline.model.finding import Cause, Kind
+from leakline.model.finding import Cause, Fate, Kind
 from leakline.static.engine.summary import Allocation, Place
 
 
@@ -24,6 +24,16 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
+class Handing:
+    """A call that was given the object; see `leakline.model.finding.Handover`."""
+
+    place: Place
+    callee: str
+    fate: Fate
+    otherwise: Fate | None
+
+
+@dataclass(frozen=True, slots=True)
 class Defect:
     """One confirmed defect of one function.
 
@@ -36,6 +46,7 @@ class Defect:
         holder: Name of a variable that holds the object; empty when unknown.
         when: Conditions on what callers pass, in words.
         manifest: It does not depend on what callers pass.
+        handings: Calls that were given the object on the way.
     """
 
     identity: str
@@ -48,6 +59,7 @@ class Defect:
     holder: str
     when: tuple[str, ...]
     manifest: bool
+    handings: tuple[Handing, ...]
 
 
 @dataclass(frozen=True, slots=True)

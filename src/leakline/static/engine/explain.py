@@ -4,7 +4,7 @@ from typing import Any
 
 from leakline.model.finding import Cause, Kind
 from leakline.static.engine.context import Context
-from leakline.static.engine.defects import Brought, Defect, Ending, Step
+from leakline.static.engine.defects import Brought, Defect, Ending, Handing, Step
 from leakline.static.engine.findings import Candidate, Event
 from leakline.static.engine.naming import Namer, nameable
 from leakline.static.engine.places import place_of
@@ -21,6 +21,7 @@ from leakline.static.engine.words import (
 _MOST_STEPS = 40
 # Branches before the allocation that are worth showing.
 _STEPS_BEFORE = 3
+_MOST_HANDINGS = 12
 
 
 def defect_of(ctx: Context, met: Candidate, identity: str) -> Defect:
@@ -38,7 +39,18 @@ def defect_of(ctx: Context, met: Candidate, identity: str) -> Defect:
         holder=_holder(ctx, met),
         when=_when(ctx, met.state),
         manifest=not conditions,
+        handings=_handings(ctx, met),
     )
+
+
+def _handings(ctx: Context, met: Candidate) -> tuple[Handing, ...]:
+    """The calls that were given the object; the same call in a loop counts once."""
+    found = (
+        Handing(place_of(ctx, event.location), *event.detail)
+        for event in _events(met.state)
+        if event.action == "given" and event.subject == met.base
+    )
+    return tuple(dict.fromkeys(found))[:_MOST_HANDINGS]
 
 
 def _allocation(met: Candidate) -> Allocation | None:

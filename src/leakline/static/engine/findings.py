@@ -13,8 +13,8 @@ class Event:
     """Something that happened on a replayed path.
 
     Attributes:
-        action: allocated, branch, returned, freed, used, stored, lost, thrown or
-            called.
+        action: allocated, branch, returned, freed, used, stored, lost, thrown, called
+            or given.
         location: Index of the place in the function's locations.
         subject: The object concerned, -1 for none.
         detail: What the words are made of; depends on the action.

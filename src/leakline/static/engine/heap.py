@@ -79,8 +79,21 @@ def _drop_contents(ctx: Context, s: State, base: int) -> None:
             drop(ctx, s, target, Cause.CONTAINER_FREED, None)
 
 
+def follow(ctx: Context, s: State, pointer: Value) -> None:
+    """Memory is read or written through the pointer: it is not null."""
+    use(ctx, s, pointer)
+    if not isinstance(pointer, int):
+        mark_pointed(ctx, s, pointer[0])
+
+
+def mark_pointed(ctx: Context, s: State, base: int) -> None:
+    """Remember that a symbol is the address of something."""
+    if base not in s.pointed and ctx.terms.kinds[base] == SYMBOL:
+        s.pointed |= {base}
+
+
 def use(ctx: Context, s: State, pointer: Value) -> None:
-    """Memory is read or written through the pointer."""
+    """The pointer is handed to code that may look at what it points to."""
     if isinstance(pointer, int) or s.objects.get(pointer[0]) != FREED:
         return
     if not _is_hearsay(ctx, pointer[0]):

@@ -95,6 +95,7 @@ def _join(left: Disjunct, right: Disjunct) -> Disjunct:
         changes_world=left.changes_world or right.changes_world,
         copied=left.copied | right.copied,
         touched=left.touched | right.touched,
+        pointed=left.pointed & right.pointed,
         joined=True,
     )
 

@@ -6,6 +6,7 @@ from leakline.static.engine import copying, memory
 from leakline.static.engine.constraints import assume, constrain, is_null
 from leakline.static.engine.context import Context
 from leakline.static.engine.findings import Event, record
+from leakline.static.engine.handing import note_model
 from leakline.static.engine.heap import allocate, release, use
 from leakline.static.engine.places import place_of
 from leakline.static.engine.ranges import NON_NULL, UNBOUNDED, Range
@@ -38,6 +39,7 @@ def apply_model(
     """The states after a library call; none when it does not return."""
     if model.noreturn:
         return []
+    note_model(ctx, s, row, values, model)
     _touch_arguments(ctx, s, model, values)
     if model.resized >= 0:
         return _resize(ctx, s, model, row, values)

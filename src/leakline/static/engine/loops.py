@@ -1,9 +1,9 @@
 """Rounds of loops: the first ones are walked exactly, then what changes is widened."""
 
 from leakline.static.engine import memory
-from leakline.static.engine.constraints import value_range
+from leakline.static.engine.constraints import constrain, is_null, value_range
 from leakline.static.engine.context import Context
-from leakline.static.engine.ranges import ANY, UNBOUNDED, Range
+from leakline.static.engine.ranges import ANY, NON_NULL, UNBOUNDED, Range
 from leakline.static.engine.state import FREED, LoopRound, State
 from leakline.static.engine.values import CODE, HEAP, STACK, SYMBOL, Offset, Value
 from leakline.static.instructions import Phi
@@ -122,8 +122,19 @@ def _widen(ctx: Context, s: State, loop: LoopRound, head: int) -> None:
     for register, before in loop.env.items():
         now = s.env.get(register)
         if now is not None and now != before and not _is_object(ctx, now):
-            s.env[register] = _widened(ctx, s, before, now, (head, register))
+            widened = _widened(ctx, s, before, now, (head, register))
+            s.env[register] = widened
+            if register not in ctx.flow.numbers and _both_point(ctx, s, before, now):
+                constrain(ctx, s, widened, NON_NULL)
     _widen_memory(ctx, s, loop, head)
+
+
+def _both_point(ctx: Context, s: State, before: Value, now: Value) -> bool:
+    """Whether neither address is null; moving along an object does not make one so."""
+    return is_null(ctx, s, before) is False and (
+        is_null(ctx, s, now) is False
+        or (not isinstance(now, int) and is_null(ctx, s, (now[0], 0)) is False)
+    )
 
 
 def _is_object(ctx: Context, value: Value) -> bool:

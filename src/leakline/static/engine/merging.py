@@ -195,6 +195,7 @@ def join(ctx: Context, s: State, other: State, place: object) -> None:
     _join_memory(ctx, s, other, place, ranges)
     _join_objects(s, other)
     s.replace_ranges(ranges)
+    s.pointed &= other.pointed
     s.zeroed &= other.zeroed
     if s.thrown != other.thrown:
         s.thrown = None
@@ -255,6 +256,8 @@ def _joined(
         ranges[symbol[0]] = wide
     else:
         ranges.pop(symbol[0], None)
+    if symbol[0] in s.pointed:  # it means something new now
+        s.pointed -= {symbol[0]}
     if pointer:
         for value in ctx.add_parts(symbol[0], (mine, their)):
             memory.escape(ctx, s, value)

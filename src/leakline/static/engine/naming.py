@@ -62,8 +62,8 @@ class Namer:
         if isinstance(offset, int):
             return self.base(base), offset
         if self._ctx.terms.kinds[base] in (HEAP, GLOBAL) or nameable(self._ctx, base):
-            # Somewhere inside the object: its start stands for the place.
-            return self.base(base), offset[0]
+            constant, index, scale = offset
+            return self.base(base), (constant, self.value(index), scale)
         return ("new", self._label(base)), 0
 
     def base(self, base: int) -> Name:

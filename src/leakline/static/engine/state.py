@@ -58,6 +58,8 @@ class State:
         ranges: Base of a symbol to what is known of its number.
         alternatives: Of states that were joined here, what each knew of callers'
             memory beyond `ranges`: one of them holds. Empty when that is too much.
+        pointed: Symbols that memory was read or written through, so that they are not
+            null. Nobody had to ask for that, so it is no condition on callers.
         epoch: Tells unknown values of different rounds of a loop apart.
         loops: The loops being walked, outermost first.
         world: Version of what unknown code may have changed (globals).
@@ -88,6 +90,7 @@ class State:
         "memory",
         "objects",
         "path",
+        "pointed",
         "ranges",
         "thrown",
         "touched",
@@ -109,6 +112,7 @@ class State:
         self.objects: dict[int, str] = {}
         self.ranges: dict[int, Range] = {}
         self.alternatives: tuple[Known, ...] = ()
+        self.pointed: frozenset[int] = frozenset()
         self.epoch = 0
         self.loops: tuple[LoopRound, ...] = ()
         self.world = 0
@@ -136,6 +140,7 @@ class State:
         other.objects = self.objects
         other.ranges = self.ranges
         other.alternatives = self.alternatives
+        other.pointed = self.pointed
         other.epoch = self.epoch
         other.loops = self.loops
         other.world = self.world

@@ -87,7 +87,13 @@ def _disjunct(ctx: Context, left: Exit) -> Disjunct:
         throws=_thrown(ctx, left),
         changes_world=s.world != 0,
         touched=s.touched,
+        pointed=_pointed(ctx, s),
     )
+
+
+def _pointed(ctx: Context, s: State) -> frozenset[int]:
+    keys = map(ctx.terms.keys.__getitem__, s.pointed)
+    return frozenset(key[1] for key in keys if key[0] == "arg")
 
 
 def _thrown(ctx: Context, left: Exit) -> Name | None:
@@ -304,4 +310,5 @@ def _is_step(item: Write) -> bool:
     value = item.value
     if isinstance(value, int):
         return False
-    return value[0] == ("cell", item.base, item.offset) and value[1] != 0
+    same = value[0] == ("cell", item.base, item.offset)
+    return same and isinstance(value[1], int) and value[1] != 0

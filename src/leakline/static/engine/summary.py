@@ -17,8 +17,10 @@ from leakline.static.engine.ranges import Range
 #   eq, slt, ult, not, bin, cast: expressions over named values
 Name: TypeAlias = tuple[Any, ...]
 
+# An offset that depends on an index is (constant, index value, scale in bytes).
+NamedOffset: TypeAlias = int | tuple[int, "NamedValue", int]
 # A number, or (name, offset).
-NamedValue: TypeAlias = int | tuple[Name, int]
+NamedValue: TypeAlias = int | tuple[Name, NamedOffset]
 
 # Tells the unknown values of a disjunct apart.
 Label: TypeAlias = str | tuple[Any, ...]
@@ -97,6 +99,7 @@ class Disjunct:
             known (`new exception`); None when it returns.
         changes_world: Unknown code ran that may have changed any global.
         touched: Ids of globals changed in ways that are left out here.
+        pointed: Arguments that memory was read or written through: they are not null.
         joined: Several behaviours became this one: what escapes, is copied or is
             overwritten need not do so in all of them.
     """
@@ -115,6 +118,7 @@ class Disjunct:
     throws: Name | None = None
     changes_world: bool = False
     touched: frozenset[str] = frozenset()
+    pointed: frozenset[int] = frozenset()
     joined: bool = False
 
 

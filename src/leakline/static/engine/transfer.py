@@ -5,17 +5,17 @@ from typing import Any, TypeAlias
 
 from leakline.model.finding import Cause, Kind
 from leakline.static.engine import copying, memory
-from leakline.static.engine.arithmetic import binary, cast
+from leakline.static.engine.arithmetic import binary, cast, indexed
 from leakline.static.engine.calls import call, value_of
 from leakline.static.engine.constraints import assume, compare, constrain
 from leakline.static.engine.context import Context
 from leakline.static.engine.control import BIND
 from leakline.static.engine.exceptions import handled, landing
 from leakline.static.engine.findings import report
-from leakline.static.engine.heap import drop, use
+from leakline.static.engine.heap import drop, follow, use
 from leakline.static.engine.ranges import TRUTH
 from leakline.static.engine.state import ALLOCATED, State
-from leakline.static.engine.values import HEAP, STACK, Offset, Value, moved
+from leakline.static.engine.values import HEAP, STACK, Value, moved
 from leakline.static.engine.words import slot_name, variable_name
 from leakline.static.instructions import AccessFlag, AsmFlag, Op
 
@@ -47,7 +47,7 @@ def _load(ctx: Context, s: State, row: Row) -> list[State] | None:
     pointer = value_of(ctx, s, row[3])
     if _is_null_page(pointer):
         return _null_used(ctx, s)
-    use(ctx, s, pointer)
+    follow(ctx, s, pointer)
     if row[6] & AccessFlag.VOLATILE and not _is_own(ctx, pointer):
         s.env[row[1]] = ctx.terms.symbol("volatile", row[1], s.epoch)
     else:
@@ -74,7 +74,7 @@ def _store(ctx: Context, s: State, row: Row) -> list[State] | None:
     pointer = value_of(ctx, s, row[4])
     if _is_null_page(pointer):
         return _null_used(ctx, s)
-    use(ctx, s, pointer)
+    follow(ctx, s, pointer)
     if not isinstance(pointer, int):
         held = s.holders.get(pointer)
         if held is not None:
@@ -86,23 +86,8 @@ def _store(ctx: Context, s: State, row: Row) -> list[State] | None:
 def _address(ctx: Context, s: State, row: Row) -> None:
     value = moved(value_of(ctx, s, row[3]), row[4])
     for operand, scale in row[5]:
-        value = _indexed(ctx, s, value, value_of(ctx, s, operand), scale)
+        value = indexed(ctx, s, value, value_of(ctx, s, operand), scale)
     s.env[row[1]] = value
-
-
-def _indexed(ctx: Context, s: State, value: Value, index: Value, scale: int) -> Value:
-    if isinstance(index, int):
-        return moved(value, index * scale)
-    if isinstance(value, int):
-        return binary(ctx, s, "add", value, index, _POINTER_BITS)
-    offset: Offset = value[1]
-    if isinstance(offset, int):
-        if not isinstance(index[1], int):
-            return value[0], (offset, index, scale)
-        # i + 1 and i share a base, so that their places compare.
-        return value[0], (offset + index[1] * scale, (index[0], 0), scale)
-    sum_ = ctx.terms.symbol("indices", offset[1], offset[2], index, scale)
-    return value[0], (offset[0], sum_, 1)
 
 
 def _compare(ctx: Context, s: State, row: Row) -> None:

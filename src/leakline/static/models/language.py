@@ -84,6 +84,7 @@ class Model:
         copies: (destination, source, length) arguments of a memory copy.
         calls: Arguments that are called.
         pure: The result depends on the arguments and what they point to, only.
+        asked_for: A user wrote it: it counts even where the source is there.
     """
 
     name: str
@@ -104,6 +105,17 @@ class Model:
     success: Success = Success.ALWAYS
     pure: bool = False
     noreturn: bool = False
+    asked_for: bool = False
+
+    @property
+    def allocates(self) -> bool:
+        """Whether it gives a new object to its caller, or resizes one."""
+        return bool(self.owned or self.grows) or self.resized >= 0
+
+    @property
+    def release(self) -> str:
+        """The function that releases what it allocates."""
+        return self.owned[0].family if self.owned else DEFAULT_FAMILY
 
 
 DEFAULT_FAMILY = "free"

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
@@ -44,9 +44,21 @@ def load_models(files: Iterable[Path] = ()) -> Models:
         if entry.name.endswith(".models"):
             text = entry.read_text(encoding="utf-8")
             by_name.update((m.name, m) for m in parse(text, entry.name))
-    for path in files:
-        by_name.update((m.name, m) for m in parse(_read(path), str(path)))
+    by_name.update(read_models(files))
     return Models(by_name)
+
+
+def read_models(files: Iterable[Path]) -> dict[str, Model]:
+    """The models in files of a user, who knows better than the source shows.
+
+    Raises:
+        CheckError: A file cannot be read or understood.
+    """
+    return {
+        model.name: replace(model, asked_for=True)
+        for path in files
+        for model in parse(_read(path), str(path))
+    }
 
 
 def _read(path: Path) -> str:
