@@ -64,7 +64,7 @@ def test_user_files_win_over_built_in_models(tmp_path: Path) -> None:
     path = tmp_path / "mine.models"
     path.write_text("malloc { ignored }\npool_new { return heapobj pool_free }\n")
     models = load_models([path])
-    assert models.get("malloc") == Model("malloc")
+    assert models.get("malloc") == Model("malloc", asked_for=True)
     assert models.get("pool_new") is not None
 
 
