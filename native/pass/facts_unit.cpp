@@ -4,6 +4,7 @@
 #include "facts_constant.h"
 #include "facts_function.h"
 #include "facts_member.h"
+#include "facts_only_read.h"
 #include "facts_op.h"
 
 #include "llvm/BinaryFormat/Dwarf.h"
@@ -214,6 +215,7 @@ static void write_global(json::OStream& out, UnitContext& unit,
     out.attribute("linkage", linkage_word(global));
     out.attribute("defined", !global.isDeclaration());
     out.attribute("constant", global.isConstant());
+    out.attribute("only_read", is_only_read(global));
     out.attribute("thread_local", global.isThreadLocal());
     out.attribute("bytes", bytes_of(unit.layout, global.getValueType()));
     out.attribute("type", source ? unit.types.index(source->getType()) : -1);
@@ -302,7 +304,7 @@ static void write_unit_line(raw_ostream& stream, UnitContext& unit) {
     json::OStream out(stream);
     out.object([&] {
         out.attribute("format", "leakline-facts");
-        out.attribute("version", 1);
+        out.attribute("version", 2);
         out.attribute("llvm", LLVM_VERSION_STRING);
         out.attribute("source", json::fixUTF8(unit.module.getSourceFileName()));
         out.attribute("directory",

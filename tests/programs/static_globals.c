@@ -219,3 +219,55 @@ void choose_streams(FILE* first, FILE* second, int options) {
     silent = options & 1;
     remembers = options & 2;
 }
+
+void run_anything(void);
+
+static char* fresh_memory = "fresh";
+
+static char* resized(char* old, size_t bytes) {
+    return old == fresh_memory ? malloc(bytes) : realloc(old, bytes);
+}
+
+void mark_that_nobody_changes_ok(size_t n) {
+    char* block = resized(fresh_memory, n);
+    run_anything();
+    block = resized(block, 2 * n);
+    free(block);
+}
+
+static int is_quiet;
+static int level;
+
+void set_quiet(int quiet) {
+    is_quiet = quiet;
+}
+
+void kept_quiet_bad(void) {
+    char* text = malloc(8);
+    if (is_quiet) {
+        return;
+    }
+    free(text);
+}
+
+void read_level(FILE* file) {
+    fscanf(file, "%d", &level);
+}
+
+void high_level_bad(void) {
+    char* text = malloc(8);
+    if (level > 3) {
+        return;
+    }
+    free(text);
+}
+
+static int with_history;
+
+void no_history_ok(void) {
+    char* text = malloc(8);
+    if (with_history) {
+        return;
+    }
+    free(text);
+}

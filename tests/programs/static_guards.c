@@ -10,8 +10,8 @@ struct message {
     int size;
 };
 
-static bool keep_context;
-static FILE* second_log;
+bool keep_context;
+FILE* second_log;
 
 static bool print_message(struct message* m, const char* format, va_list arguments) {
     char small[64];
@@ -55,7 +55,7 @@ void given_up_after_one_try_bad(const char* format, ...) {
     va_end(arguments);
 }
 
-static int colour, shape;
+int colour, shape;
 
 static char* name_of_both(void) {
     if (colour > 0 || shape > 0) {

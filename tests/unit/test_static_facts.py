@@ -311,7 +311,7 @@ DAMAGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
     "no end": lambda lines: lines[:-1],
     "a line lost": lambda lines: lines[:2] + lines[3:],
     "other version": lambda lines: [
-        lines[0].replace(b'"version":1', b'"version":9'),
+        lines[0].replace(b'"version":2', b'"version":9'),
         *lines[1:],
     ],
     "other format": lambda lines: [b"{}", *lines[1:]],
@@ -323,7 +323,7 @@ DAMAGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_facts_are_refused(damage: str) -> None:
     header = (
-        b'{"format":"leakline-facts","version":1,"llvm":"19","source":"a.c",'
+        b'{"format":"leakline-facts","version":2,"llvm":"19","source":"a.c",'
         b'"directory":"/","language":"c","target":"t","pointer_bytes":8,"globals":[],'
         b'"declarations":[],"aliases":[],"constructors":[],"destructors":[],'
         b'"files":["a.c"],"types":[]}'

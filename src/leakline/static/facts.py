@@ -19,7 +19,7 @@ from leakline.static.instructions import (
     Ty,
 )
 
-VERSION = 1
+VERSION = 2
 
 
 class Linkage(Enum):
@@ -137,6 +137,8 @@ class Global:
 
     Attributes:
         display: Name in the source; a static local has a longer `name`.
+        constant: It never changes.
+        only_read: Nothing in the unit can change it or make its address known.
         initialiser: Scalars that are not zero, by offset; with `truncated` set the
             scalars that are not addresses are incomplete.
     """
@@ -146,6 +148,7 @@ class Global:
     linkage: Linkage
     defined: bool
     constant: bool
+    only_read: bool
     thread_local: bool
     bytes: int
     type: int

@@ -119,6 +119,7 @@ def _global(raw: dict[str, Any], files: list[str]) -> Global:
         linkage=Linkage(raw["linkage"]),
         defined=raw["defined"],
         constant=raw["constant"],
+        only_read=raw["only_read"],
         thread_local=raw["thread_local"],
         bytes=raw["bytes"],
         type=raw["type"],

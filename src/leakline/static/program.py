@@ -39,6 +39,7 @@ class Program:
 
     def __init__(self, units: Sequence[Unit], links: Iterable[LinkUnit] = ()) -> None:
         self._linker = Linker(units, links)
+        self._unchanged = _unchanged(units, self._linker)
         self._foreign: dict[tuple[int, str], Global] = {}
         self.units = tuple(
             self._completed(number, units) for number in range(len(units))
@@ -120,8 +121,17 @@ class Program:
         return targets if 0 < len(targets) <= MAX_INDIRECT_TARGETS else None
 
     def _completed(self, number: int, units: Sequence[Unit]) -> Unit:
-        """The unit with the types of variables that others define."""
+        """The unit with the types of variables that others define.
+
+        Variables that nobody changes become constants.
+        """
         unit = units[number]
+        own = {
+            name: replace(variable, constant=True)
+            if (number, name) in self._unchanged
+            else variable
+            for name, variable in unit.globals.items()
+        }
         adoption = Adoption(unit.types)
         for name, variable in unit.globals.items():
             defining = None if variable.defined else self._linker.variable(number, name)
@@ -129,8 +139,10 @@ class Program:
                 other = units[defining]
                 found = other.globals[name]
                 adopted = adoption.adopt(defining, other.types, found.type)
-                self._foreign[number, name] = replace(found, type=adopted)
-        return replace(unit, types=tuple(adoption.types))
+                constant = found.constant or (defining, name) in self._unchanged
+                found = replace(found, type=adopted, constant=constant)
+                self._foreign[number, name] = found
+        return replace(unit, types=tuple(adoption.types), globals=own)
 
     def _find_callees(self, function_id: str) -> tuple[str, ...]:
         entry = self.functions[function_id]
@@ -168,6 +180,42 @@ class Program:
         if own is not None and own.defined:
             return unit
         return self._linker.variable(unit, name)
+
+
+def _unchanged(units: Sequence[Unit], linker: Linker) -> set[tuple[int, str]]:
+    """Variables, by unit and name, that no code of their programs can change."""
+    changing = {
+        (number, name)
+        for number, unit in enumerate(units)
+        for name, variable in unit.globals.items()
+        if not variable.only_read
+    }
+    return {
+        (number, name)
+        for number, unit in enumerate(units)
+        for name, variable in unit.globals.items()
+        if variable.defined
+        and (number, name) not in changing
+        and (
+            variable.linkage is Linkage.INTERNAL
+            or _is_left_alone(number, name, variable, linker, changing)
+        )
+    }
+
+
+def _is_left_alone(
+    unit: int,
+    name: str,
+    variable: Global,
+    linker: Linker,
+    changing: set[tuple[int, str]],
+) -> bool:
+    """Whether no other unit of a program whose code is all known changes it."""
+    return (
+        variable.linkage is Linkage.EXTERNAL
+        and linker.is_closed(unit)
+        and not any((other, name) in changing for other in linker.partners(unit))
+    )
 
 
 def _function_ids(units: Sequence[Unit]) -> dict[tuple[int, str], str]:
