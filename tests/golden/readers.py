@@ -3,11 +3,13 @@
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import github_action_utils
+import yaml
 from junitparser import JUnitXml, TestSuite
 from ValgrindCI.parse import ValgrindData
 
@@ -66,7 +68,22 @@ class Command:
     message: str
 
 
+def read_by_act(act: Callable[..., list[Any]], path: Path) -> list[Command]:
+    """The commands that act, a runner of workflows, sees when a step prints a file."""
+    step = {"run": f"cat {path}"}
+    job = {"runs-on": "ubuntu-latest", "steps": [step]}
+    workflow = path.parent / ".github/workflows/print.yml"
+    workflow.parent.mkdir(parents=True)
+    workflow.write_text(yaml.safe_dump({"on": "push", "jobs": {"print": job}}))
+    return [
+        Command(event["command"], event["kvPairs"], event["arg"])
+        for event in act(path.parent)
+        if "command" in event
+    ]
+
+
 def read_github(text: str) -> list[Command]:
+    """The commands by our own reading, to compare with that of others."""
     return [_command(line) for line in text.splitlines()]
 
 

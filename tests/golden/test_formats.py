@@ -4,6 +4,7 @@ import gzip
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from .readers import (
     as_others_write,
     pprof,
     pprof_total,
+    read_by_act,
     read_github,
     read_junit,
     read_speedscope,
@@ -118,6 +120,23 @@ def test_valgrind_readers_find_the_allocation_and_the_loss(written: Written) -> 
     title = "the last reference in memory was lost here, overwritten (`cache`):"
     assert error.auxwhat == title
     assert (error.auxstack[0].func, error.auxstack[0].line) == ("refresh", 15)
+
+
+def test_a_runner_of_workflows_reads_the_annotations_as_they_are_meant(
+    act: Callable[..., list[Any]], tmp_path: Path
+) -> None:
+    path = tmp_path / "commands"
+    reports = [*REPORTS.values(), hostile_report()]
+    path.write_bytes(
+        b"".join(formats.render("github", r, Path(FOLDER)) for r in reports)
+    )
+    meant = read_github(path.read_text())
+    read = read_by_act(act, path)
+    assert [one.level for one in read] == [one.level for one in meant]
+    # act ends the properties at the last `::`, and GitHub's own runner at the first.
+    plain = [number for number, one in enumerate(meant) if "::" not in one.message]
+    assert len(plain) > len(REPORTS)
+    assert [read[number] for number in plain] == [meant[number] for number in plain]
 
 
 @pytest.mark.parametrize("sample", [*REPORTS, "markup"])

@@ -1,12 +1,11 @@
-"""The GitHub Action: its steps, run as a runner of GitHub runs them."""
+"""The GitHub Action, run by act: a runner of workflows that others wrote."""
 
 import json
 import os
-import re
 import shutil
 import subprocess
-import zipfile
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,158 +17,150 @@ from .conftest import LEAKLINE
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/inventory"
 WORKFLOW = EXAMPLE / ".github/workflows/leaks.yml"
-ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
-# A package whose only command is a way to the Leakline that is tested.
-WHEEL = "probe-1.0-py3-none-any.whl"
-PROBE = {
-    "probe.py": f"""\
-import os, sys
-
-def main():
-    os.execv({str(LEAKLINE)!r}, ["leakline", *sys.argv[1:]])
-""",
-    "probe-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: probe\nVersion: 1.0\n",
-    "probe-1.0.dist-info/WHEEL": (
-        "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    ),
-    "probe-1.0.dist-info/entry_points.txt": "[console_scripts]\nleakline = probe:main\n",
-    "probe-1.0.dist-info/RECORD": "",
+# Stands for the action that uploads, which needs GitHub: it says what it was given.
+UPLOAD = {
+    "name": "Upload",
+    "description": "Says what it was given",
+    "inputs": {"sarif_file": {"description": "A SARIF log", "required": True}},
+    "runs": {
+        "using": "composite",
+        "steps": [
+            {"shell": "bash", "run": 'echo "::notice::${{ inputs.sarif_file }}"'},
+            {"shell": "bash", "run": 'cp "${{ inputs.sarif_file }}" "$UPLOADED"'},
+        ],
+    },
+}
+# What pip needs of the tree to build the package.
+PACKAGE = ("CMakeLists.txt", "LICENSE", "README.md", "native", "pyproject.toml", "src")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
+# The runtime without the checker's plugin, and not optimised, is built in seconds.
+QUICK_BUILD = {
+    "LEAKLINE_PASS": "OFF",
+    "SKBUILD_CMAKE_BUILD_TYPE": "Debug",
+    "PIP_CACHE_DIR": str(CACHE / "pip"),
 }
 
 
-@dataclass
-class Runner:
-    """What GitHub's runner does with the steps of a composite action."""
+@dataclass(frozen=True)
+class Job:
+    """What act logged of the only job of a workflow."""
+
+    events: list[Any]
+
+    @property
+    def succeeded(self) -> bool:
+        (result,) = (one["jobResult"] for one in self.events if "jobResult" in one)
+        return bool(result == "success")
+
+    @property
+    def exit_statuses(self) -> set[str]:
+        said = (one["msg"] for one in self.events)
+        return {text for text in said if text.startswith("exit status")}
+
+    def commands(self, name: str) -> list[Any]:
+        return [one for one in self.events if one.get("command") == name]
+
+    def __str__(self) -> str:
+        return "".join(one["msg"] for one in self.events)
+
+
+@dataclass(frozen=True)
+class Project:
+    """The example with its workflow, and the actions that the workflow uses."""
 
     folder: Path
-    path: str = os.environ["PATH"]
-    outputs: dict[str, str] = field(default_factory=dict)
+    actions: Path
+    act: Callable[..., list[Any]]
 
-    def run(self, **inputs: str) -> subprocess.CompletedProcess[str]:
-        """Run the steps up to the first that fails; return the last."""
-        values = {name: one["default"] for name, one in ACTION["inputs"].items()}
-        for step in ACTION["runs"]["steps"]:
-            if is_wanted(step, values | inputs):
-                done = self._step(step, values | inputs)
-                if done.returncode:
-                    break
-        return done
-
-    def _step(
-        self, step: dict[str, Any], inputs: dict[str, str]
-    ) -> subprocess.CompletedProcess[str]:
-        files = {
-            name: self.folder / f".{name}" for name in ("GITHUB_PATH", "GITHUB_OUTPUT")
-        }
-        for file in files.values():
-            file.write_text("")
-        script = self.folder / ".step.sh"
-        script.write_text(step["run"])
-        done = subprocess.run(
-            [step["shell"], "--noprofile", "--norc", "-eo", "pipefail", script],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            cwd=self.folder,
-            env={
-                **os.environ,
-                **{name: str(file) for name, file in files.items()},
-                "PATH": self.path,
-                "GITHUB_ACTION_PATH": str(ROOT),
-                "RUNNER_TEMP": str(self.folder / ".temporary"),
-                **{name: expanded(text, inputs) for name, text in step["env"].items()},
-            },
+    def run(self, **inputs: str) -> Job:
+        """Run the workflow, with these inputs of the action in place of its own."""
+        document = yaml.safe_load(WORKFLOW.read_text().replace("\non:", '\n"on":'))
+        (step,) = (
+            one
+            for one in document["jobs"]["leaks"]["steps"]
+            if "LEAKLINE" in one.get("uses", "")
         )
-        for line in files["GITHUB_PATH"].read_text().splitlines():
-            self.path = f"{line}:{self.path}"
-        for line in files["GITHUB_OUTPUT"].read_text().splitlines():
-            name, _, value = line.partition("=")
-            self.outputs[name] = value
-        return done
+        step["uses"] = "someone/leakline@v1"
+        step["with"] = {**step["with"], **inputs}
+        workflow = self.folder / ".github/workflows/leaks.yml"
+        workflow.write_text(yaml.safe_dump(document))
+        events = self.act(
+            self.folder,
+            f"--local-repository=someone/leakline@v1={self.actions}/leakline",
+            f"--local-repository=github/codeql-action@v3={self.actions}/codeql",
+            UPLOADED=str(self.uploaded),
+            **QUICK_BUILD,
+        )
+        return Job(events)
 
-
-def is_wanted(step: dict[str, Any], inputs: dict[str, str]) -> bool:
-    condition = step.get("if")
-    if condition is None:
-        return True
-    match = re.fullmatch(r"inputs\.(\w+) != ''", condition)
-    assert match, condition
-    return inputs[match[1]] != ""
-
-
-def expanded(text: str, inputs: dict[str, str]) -> str:
-    return re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda match: inputs[match[1]], text)
+    @property
+    def uploaded(self) -> Path:
+        return self.actions / "uploaded"
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> Runner:
-    return Runner(tmp_path)
+def project(tmp_path: Path, act: Callable[..., list[Any]]) -> Project:
+    folder = tmp_path / "project"
+    (folder / ".github/workflows").mkdir(parents=True)
+    shutil.copy(EXAMPLE / "inventory.c", folder)
+    upload = tmp_path / "codeql/upload-sarif"
+    upload.mkdir(parents=True)
+    (upload / "action.yml").write_text(yaml.safe_dump(UPLOAD))
+    (tmp_path / "leakline").mkdir()
+    shutil.copy(ROOT / "action.yml", tmp_path / "leakline")
+    return Project(folder, tmp_path, act)
 
 
 @pytest.fixture
-def installed(runner: Runner) -> Runner:
-    """A runner on which Leakline is in the PATH already."""
-    runner.path = f"{LEAKLINE.parent}:{runner.path}"
-    return runner
+def installed(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The project where Leakline is in the PATH already."""
+    monkeypatch.setenv("PATH", f"{LEAKLINE.parent}:{os.environ['PATH']}")
+    return project
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> None:
-    """The example, built where the runner works."""
-    shutil.copy(EXAMPLE / "inventory.c", tmp_path)
-    command = ["gcc", "-g", "-O1", "inventory.c", "-o", "inventory"]
-    subprocess.run(command, check=True, cwd=tmp_path)
+def test_the_action_builds_and_installs_itself(project: Project) -> None:
+    for name in (*PACKAGE, "tools"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, project.actions / "leakline" / name)
+    job = project.run(run="command -v leakline; ./inventory > out.txt", check="")
+    assert job.exit_statuses == {"exit status 23"}, job
+    (found,) = (one["msg"] for one in job.events if "/bin/leakline\n" in one["msg"])
+    assert Path(found.strip()) != LEAKLINE
+    assert {one["kvPairs"]["title"] for one in job.commands("error")} == {
+        "Leakline: lost",
+        "Leakline: indirectly lost",
+    }
 
 
-@pytest.mark.usefixtures("project")
-def test_the_workflow_installs_annotates_and_writes_sarif(runner: Runner) -> None:
-    with zipfile.ZipFile(runner.folder / WHEEL, "w") as wheel:
-        for name, text in PROBE.items():
-            wheel.writestr(name, text)
-    (step,) = (
-        one
-        for one in yaml.safe_load(WORKFLOW.read_text())["jobs"]["leaks"]["steps"]
-        if "LEAKLINE" in one.get("uses", "")
-    )
-    result = runner.run(**step["with"], install=f"./{WHEEL}")
-    assert result.returncode == 23, result.stdout + result.stderr
-    assert runner.path.startswith(f"{runner.folder}/.temporary/leakline/bin:")
-    assert "::error file=inventory.c,line=34" in result.stdout
-    sarif = json.loads((runner.folder / runner.outputs["sarif"]).read_text())
+def test_the_workflow_checks_runs_annotates_and_uploads(installed: Project) -> None:
+    job = installed.run(install="")
+    assert not job.succeeded
+    assert job.exit_statuses == {"exit status 23"}, job
+    places = [one["kvPairs"] for one in job.commands("error")]
+    lines = [place["line"] for place in places if place["file"] == "inventory.c"]
+    assert "34" in lines
+    (given,) = job.commands("notice")
+    assert given["arg"] == "leakline-reports/leaks.sarif"
+    sarif = json.loads(installed.uploaded.read_text())
     messages = [one["message"]["text"] for one in sarif["runs"][0]["results"]]
     assert any("confirmed by both" in message for message in messages)
 
 
-@pytest.mark.usefixtures("project")
-def test_known_leaks_do_not_fail(installed: Runner) -> None:
-    command = {"run": "./inventory > out.txt", "install": ""}
-    assert installed.run(**command).returncode == 23
-    reports = installed.folder / "leakline-reports"
-    known = reports.rename(installed.folder / "known") / "leaks.json"
-    again = installed.run(**command, baseline=str(known))
-    assert again.returncode == 0, again.stdout + again.stderr
+def test_known_leaks_do_not_fail(installed: Project) -> None:
+    words = ["gcc", "-g", "-O1", "inventory.c", "-o", "inventory"]
+    subprocess.run(words, check=True, cwd=installed.folder)
+    run = [str(LEAKLINE), "run", "--format", "json", "--report-file", "known.json"]
+    subprocess.run(
+        [*run, "--", "./inventory"],
+        check=False,
+        cwd=installed.folder,
+        stdout=subprocess.DEVNULL,
+    )
+    job = installed.run(install="", check="", baseline="known.json")
+    assert job.succeeded, job
+    assert not job.commands("error")
 
 
-def test_the_failure_of_a_command_is_passed_on(installed: Runner) -> None:
-    assert installed.run(run="exit 7", install="").returncode == 7
-    assert installed.run(run="true", install="").returncode == 0
-
-
-def test_without_a_word_its_own_version_is_installed(runner: Runner) -> None:
-    """The commands that install are replaced by one that writes down its words."""
-    tools = runner.folder / "tools"
-    tools.mkdir()
-    note = f'#!/bin/sh\necho "$(basename "$0") $*" >> {runner.folder}/noted\n'
-    pip = runner.folder / ".temporary/leakline/bin/pip"
-    pip.parent.mkdir(parents=True)
-    for file in (tools / "python3", tools / "dpkg-query", pip):
-        file.write_text(note)
-        file.chmod(0o755)
-    (tools / "dpkg-query").write_text("#!/bin/sh\necho ok installed\n")
-    runner.path = f"{tools}:/usr/bin:/bin"
-    assert runner.run(run="true").returncode == 127  # no Leakline was installed
-    assert (runner.folder / "noted").read_text().splitlines() == [
-        f"python3 -m venv {runner.folder}/.temporary/leakline",
-        f"pip install --quiet {ROOT}[static]",
-    ]
+def test_the_failure_of_a_command_is_passed_on(installed: Project) -> None:
+    job = installed.run(install="", check="", run="exit 7")
+    assert job.exit_statuses == {"exit status 7"}, job
