@@ -1,6 +1,6 @@
 # One name per thing a developer does; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-native test-packages test-python bench bench-accuracy bench-check bench-real bench-plans bench-robust bench-stress clean
+.PHONY: help setup demo check format test test-native test-packages test-python bench bench-accuracy bench-check bench-losses bench-real bench-plans bench-robust bench-stress clean
 
 BIN := .venv/bin
 SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
@@ -70,6 +70,9 @@ bench-accuracy: setup  ## How well idle memory is found, against oracles
 
 bench-check: setup  ## Speed and memory of the static checker, and other analysers
 	$(BIN)/python -m benchmarks.check
+
+bench-losses: setup  ## Whether losses are told where an oracle has them
+	$(BIN)/python -m benchmarks.losses
 
 bench-real: setup  ## The static checker and other analysers on Debian sources
 	tools/install_packages.sh cppcheck

@@ -7,7 +7,7 @@
 #include "hook_calls.h"
 #include "patch/hooks.h"
 
-enum { AREA = 1 << 20, AFTER_WORD = 9 };
+enum { AREA = 1 << 20, AFTER_WORD = 9, COPIED_STEP = 17, COPIED_BYTES = 18 };
 
 static const uintptr_t heap = (uintptr_t)LL_HEAP_TAG << 40;
 static uint64_t slots[8];
@@ -82,6 +82,36 @@ static void test_moved_references_keep_their_births(void) {
     CHECK(!ll_birth_at(moved[1]).is_known);
 }
 
+static void check_copied(unsigned hook, uint64_t steps, unsigned words,
+                         uint64_t flags) {
+    static uint64_t from[4];
+    bool is_downwards = flags == FLAGS_DOWNWARDS;
+    for (unsigned i = 0; i < words; i++) {
+        from[i] = heap + 0xd000 + 0x1000 * hook + 64 * i;
+        slots[i] = 0;
+    }
+    struct hook_input input = {.rax = test_caller,
+                               .rcx = steps,
+                               .rdi = (uintptr_t)&slots[is_downwards ? words - 1 : 0],
+                               .rsi = (uintptr_t)&from[is_downwards ? words - 1 : 0],
+                               .flags = flags};
+    struct registers after;
+    uint32_t place = call_hook_with(hook, &input, &after);
+    CHECK(after.values[2] == input.rsi && after.values[3] == input.rdi);
+    for (unsigned i = 0; i < words; i++) {
+        struct ll_birth birth = ll_birth_in((uintptr_t)&slots[i], from[i]);
+        CHECK(birth.is_known && birth.place == place && birth.caller == test_caller);
+    }
+}
+
+static void test_copied_references_are_noted(void) {
+    check_copied(COPIED_STEP, 77, 1, FLAGS_UPWARDS);
+    for (unsigned unit = 0; unit < 4; unit++) {
+        check_copied(COPIED_BYTES + unit, 32 >> unit, 4, FLAGS_UPWARDS);
+    }
+    check_copied(COPIED_BYTES + 3, 4, 4, FLAGS_DOWNWARDS);
+}
+
 #ifdef __SANITIZE_THREAD__
 enum { SHADOW_IS_TAKEN = 1 }; // ThreadSanitizer keeps its own tables there
 #else
@@ -104,6 +134,7 @@ static void test_births(void) {
     test_other_words_are_not_noted();
     test_another_pointer_has_none();
     test_moved_references_keep_their_births();
+    test_copied_references_are_noted();
     ll_hooks_lock_clock();
     test_a_lost_reference_has_its_birth();
 }

@@ -87,6 +87,37 @@ static void test_a_string_stamps_its_whole_words(void) {
     }
 }
 
+static void test_a_string_that_runs_downwards_stamps_what_lies_below(void) {
+    for (unsigned i = 0; i < 16; i++) {
+        words[i] = heap + 0xc000 + 32 * i;
+    }
+    uint64_t before = clock_now();
+    struct hook_input input = {.rax = test_caller,
+                               .rcx = 3,
+                               .rdi = (uintptr_t)&words[8],
+                               .rsi = 4,
+                               .flags = FLAGS_DOWNWARDS};
+    struct registers after;
+    uint32_t place = call_hook_with(8, &input, &after);
+    CHECK(are_kept(&after, input.rdi));
+    CHECK((after.values[13] & (FLAGS_DOWNWARDS ^ FLAGS_UPWARDS)) != 0);
+    CHECK(clock_now() == before + 3);
+    CHECK(tells(stamp_of(words[6]), before + 1, place));
+    CHECK(tells(stamp_of(words[8]), before + 3, place));
+}
+
+static void test_a_string_of_no_steps_stamps_nothing(void) {
+    uint64_t before = clock_now();
+    struct hook_input input = {.rax = test_caller,
+                               .rcx = 0,
+                               .rdi = (uintptr_t)&words[8],
+                               .rsi = 4,
+                               .flags = FLAGS_DOWNWARDS};
+    struct registers after;
+    call_hook_with(8, &input, &after);
+    CHECK(clock_now() == before);
+}
+
 static void test_a_locked_clock_goes_on(void) {
     uint64_t before = clock_now();
     ll_hooks_lock_clock();
@@ -122,6 +153,8 @@ static void test_hooks(void) {
     test_other_words_are_not_stamped();
     test_slots_on_the_stack_are_not_stamped();
     test_a_string_stamps_its_whole_words();
+    test_a_string_that_runs_downwards_stamps_what_lies_below();
+    test_a_string_of_no_steps_stamps_nothing();
     test_a_locked_clock_goes_on();
 }
 

@@ -62,6 +62,7 @@ struct ll_birth ll_birth_at(uintptr_t pointer) {
     return *birth_of(pointer);
 }
 
-LL_IN_HOOK void ll_births_note(const uint64_t* slot, struct ll_origin origin) {
-    *note_of((uintptr_t)slot) = (struct note){(uintptr_t)slot, *slot, origin};
+LL_IN_HOOK void ll_births_note(uintptr_t slot, uintptr_t pointer,
+                               struct ll_origin origin) {
+    *note_of(slot) = (struct note){slot, pointer, origin};
 }

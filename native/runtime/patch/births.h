@@ -23,8 +23,8 @@ extern bool ll_births_on;
 // Makes the table. False when there is no memory for it. The shadow is the caller's.
 bool ll_births_start(void);
 
-// A reference was stored into a slot.
-void ll_births_note(const uint64_t* slot, struct ll_origin origin);
+// A reference to `pointer` is stored into a slot.
+void ll_births_note(uintptr_t slot, uintptr_t pointer, struct ll_origin origin);
 
 // A reference in `slot` to `pointer` is about to go: keeps its birth.
 void ll_births_carry(uintptr_t slot, uintptr_t pointer);

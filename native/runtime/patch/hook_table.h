@@ -31,7 +31,12 @@ static inline uint64_t ll_saved_rbp(const void* store) {
     return ((const uint64_t*)store)[-4];
 }
 
-// The last four are for the hooks themselves: assembly has no name for C functions
+// And those of string instructions rsi as the third.
+static inline uint64_t ll_saved_rsi(const struct ll_string_store* store) {
+    return ((const uint64_t*)store)[-3];
+}
+
+// The last five are for the hooks themselves: assembly has no name for C functions
 // that it could rely on.
 struct ll_hook_table {
     ll_hook* by_words[4]; // stores of 1, 2, 4, 8 words
@@ -39,13 +44,17 @@ struct ll_hook_table {
     ll_hook* by_unit[4];     // strings of 1, 2, 4, 8 bytes per step
     ll_hook* after_words[4]; // 1, 2, 4, 8 words have been stored
     ll_hook* by_lane[4];     // vectors with masks, by lanes of 1, 2, 4, 8 bytes
+    ll_hook* copy_step;      // as for_step, of a copy, with births
+    ll_hook* copy_by_unit[4];
     void (*lose_string)(const struct ll_string_store*, unsigned unit_shift);
+    void (*copy_string)(const struct ll_string_store*, unsigned unit_shift);
     void (*lose_words)(const struct ll_word_store*, unsigned words);
     void (*bear_words)(const struct ll_word_store*, unsigned words);
     void (*lose_lanes)(const struct ll_word_store*, uint64_t lanes,
                        unsigned lane_shift);
 };
-#define LL_ENTRY_LOSE_STRING 136
-#define LL_ENTRY_LOSE_WORDS 144
-#define LL_ENTRY_BEAR_WORDS 152
-#define LL_ENTRY_LOSE_LANES 160
+#define LL_ENTRY_LOSE_STRING 176
+#define LL_ENTRY_COPY_STRING 184
+#define LL_ENTRY_LOSE_WORDS 192
+#define LL_ENTRY_BEAR_WORDS 200
+#define LL_ENTRY_LOSE_LANES 208

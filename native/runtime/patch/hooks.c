@@ -11,6 +11,7 @@
 #include "patch/hook_table.h"
 #include "patch/lanes.h"
 #include "patch/shadow.h"
+#include "patch/string_hooks.h"
 #include "patch/word_hooks.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -130,71 +131,11 @@ LL_IN_HOOK void ll_hooks_stamp_range(uintptr_t start, size_t size_bytes,
     }
 }
 
-// Strings that run downwards are left alone, and those on the current stack.
-LL_IN_HOOK static void lose_string(const struct ll_string_store* store,
-                                   unsigned unit_shift) {
-    enum { DIRECTION = 1 << 10 };
-    if ((store->flags & DIRECTION) == 0 && !ll_hooks_is_stack(store->start)) {
-        struct ll_storer storer = {.caller = store->caller,
-                                   .place = &store->place,
-                                   .rbp = ll_saved_rbp(store),
-                                   .pushed_bytes = LL_PUSHED_BY_STRING};
-        ll_hooks_stamp_range(store->start, store->count << unit_shift, &storer);
-    }
-}
-
-// Pushes a struct ll_string_store above the saved registers and calls for it, by the
-// table, since a static function has no name that assembly can rely on. The C code may
-// run with the direction flag clear only.
-// clang-format off: as above
-#define HOOK_FOR_STRING(name, load_count, shift)                                       \
-    __attribute__((naked)) static void name(void) {                                    \
-        __asm__("pushq %rax\n"                                                         \
-                "pushfq\n"                                                             \
-                "pushq %rcx\n"                                                         \
-                load_count                                                             \
-                "pushq %rdi\n"                                                         \
-                "cld\n"                                                                \
-                "pushq %rcx\n pushq %rdx\n pushq %rsi\n pushq %rbp\n"                  \
-                "pushq %r8\n pushq %r9\n pushq %r10\n pushq %r11\n"                    \
-                "leaq 64(%rsp), %rdi\n"                                                \
-                "movl $" TEXT(shift) ", %esi\n"                                        \
-                "movq %rsp, %rbp\n"                                                    \
-                "andq $-16, %rsp\n"                                                    \
-                "call *" TEXT(LL_HOOK_TABLE) " + " TEXT(LL_ENTRY_LOSE_STRING) "\n"     \
-                "movq %rbp, %rsp\n"                                                    \
-                "popq %r11\n popq %r10\n popq %r9\n popq %r8\n"                        \
-                "popq %rbp\n popq %rsi\n popq %rdx\n popq %rcx\n"                      \
-                "popq %rdi\n"                                                          \
-                "leaq 8(%rsp), %rsp\n"                                                 \
-                "popfq\n"                                                              \
-                "popq %rax\n"                                                          \
-                "ret\n");                                                              \
-    }
-// clang-format on
-
-#define COUNTED ""
-#define ONCE "movq $1, (%rsp)\n"
-
-HOOK_FOR_STRING(lose_step, ONCE, 3)
-HOOK_FOR_STRING(lose_bytes, COUNTED, 0)
-HOOK_FOR_STRING(lose_pairs, COUNTED, 1)
-HOOK_FOR_STRING(lose_quads, COUNTED, 2)
-HOOK_FOR_STRING(lose_words, COUNTED, 3)
-
-_Static_assert(offsetof(struct ll_hook_table, lose_string) == LL_ENTRY_LOSE_STRING &&
-                   offsetof(struct ll_hook_table, lose_words) == LL_ENTRY_LOSE_WORDS &&
-                   offsetof(struct ll_hook_table, bear_words) == LL_ENTRY_BEAR_WORDS,
-               "assembly calls through them");
-
 static bool is_started;
 
 static struct ll_hook_table hooks_alone(void) {
     return (struct ll_hook_table){
         .by_words = {lose_word, lose_2_words, lose_4_words, lose_8_words},
-        .for_step = lose_step,
-        .by_unit = {lose_bytes, lose_pairs, lose_quads, lose_words},
-        .lose_string = lose_string,
     };
 }
 
@@ -211,6 +152,7 @@ static void fill(void) {
     struct ll_hook_table* table = (struct ll_hook_table*)LL_HOOK_TABLE;
     ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ | PROT_WRITE);
     *table = is_among_threads ? hooks_among_threads() : hooks_alone();
+    ll_string_hooks_fill(table);
     ll_lanes_fill(table);
     if (ll_births_on || ll_origins_with_stacks()) {
         ll_word_hooks_fill(table);

@@ -13,7 +13,7 @@ static const struct kind {
     char magic[8];
     char suffix[9];
 } losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '6'}, ".plan6"},
-  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '6'}, ".births6"};
+  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '7'}, ".births7"};
 
 static const struct kind* wanted_kind(void) {
     return ll_births_on ? &births : &losses;

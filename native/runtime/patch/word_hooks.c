@@ -32,10 +32,14 @@ LL_IN_HOOK static void bear_words(const struct ll_word_store* store, unsigned wo
             if (origin.place == 0) {
                 origin = ll_origin_of(&storer);
             }
-            ll_births_note(slot, origin);
+            ll_births_note((uintptr_t)slot, *slot, origin);
         }
     }
 }
+
+_Static_assert(offsetof(struct ll_hook_table, lose_words) == LL_ENTRY_LOSE_WORDS &&
+                   offsetof(struct ll_hook_table, bear_words) == LL_ENTRY_BEAR_WORDS,
+               "assembly calls through them");
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from iced_x86 import (
@@ -12,9 +12,11 @@ from iced_x86 import (
     Instruction,
     InstructionInfoFactory,
     MemorySizeExt,
+    Mnemonic,
     OpAccess,
     OpKind,
     Register,
+    RegisterExt,
     RflagsBits,
 )
 
@@ -58,7 +60,8 @@ class Store:
         displacement_at: Offset in `code` of the displacement, for operands relative to
             the instruction pointer.
         unit_bytes: Of a string instruction, bytes per step; 0 for others.
-        bears: It only writes, and what it writes shall be looked at.
+        bears: What it writes shall be looked at, too.
+        keeps_flags: It leaves the arithmetic flags as they are.
         repeats: A string instruction takes its steps from rcx.
         mask: Which of its bytes a vector store writes; None for all.
         source: Number of the general register that it writes as it is, or None.
@@ -76,6 +79,7 @@ class Store:
     unit_bytes: int = 0
     repeats: bool = False
     bears: bool = False
+    keeps_flags: bool = True
     mask: Mask | None = None
     source: int | None = None
 
@@ -142,13 +146,16 @@ def _find_in(code: bytes, function: Function, census: Census) -> None:
             census.targets.add(instruction.near_branch_target)
         elif kind in _STRING_TARGETS and _is_string_store(instruction):
             store = _string_store(code, function, instruction, before)
-            census.stores.append(store)
+            copies = instruction.op1_kind in _STRING_SOURCES
+            bears = census.births and copies
+            census.stores.append(replace(store, bears=bears))
         elif instruction.flow_control == FlowControl.INDIRECT_BRANCH:
             census.opaque.add(function.end)
         before = (address, *before[: _REMEMBERED - 1])
 
 
 _STRING_TARGETS = {OpKind.MEMORY_ESRDI}
+_STRING_SOURCES = {OpKind.MEMORY_SEG_RSI}
 
 
 def _is_string_store(instruction: Instruction) -> bool:
@@ -196,10 +203,30 @@ def _writes_first_operand(code: int, instruction: Instruction) -> bool:
     return known
 
 
-def _only_writes(instruction: Instruction) -> bool:
-    """Tell whether a store changes neither registers nor flags."""
-    access = _information.info(instruction).op0_access
-    return access == OpAccess.WRITE and not instruction.rflags_modified
+# Of those that read what they overwrite, these can store another pointer.
+_EXCHANGES = {
+    Mnemonic.XCHG,
+    Mnemonic.CMPXCHG,
+    Mnemonic.CMPXCHG16B,
+    Mnemonic.XADD,
+    Mnemonic.ADD,
+    Mnemonic.SUB,
+}
+
+
+def _can_bear(instruction: Instruction, operand: Operand) -> bool:
+    """Tell whether a store can create a reference, and its slot be found after it."""
+    information = _information.info(instruction)
+    if information.op0_access == OpAccess.WRITE:
+        return not instruction.rflags_modified
+    changed = {
+        number_of(RegisterExt.full_register(used.register))
+        for used in information.used_registers()
+        if used.access in _WRITES
+    }
+    return instruction.mnemonic in _EXCHANGES and not any(
+        operand.uses(number) for number in changed if number is not None
+    )
 
 
 @cache
@@ -246,7 +273,10 @@ def _consider(  # noqa: PLR0913, PLR0917 - what the loop over instructions knows
                 _displacement_at(code, function, instruction)
                 if operand.relative
                 else 0,
-                bears=census.births and mask is None and _only_writes(instruction),
+                bears=census.births
+                and mask is None
+                and _can_bear(instruction, operand),
+                keeps_flags=not instruction.rflags_modified,
                 mask=mask,
                 source=_source_of(instruction),
             )

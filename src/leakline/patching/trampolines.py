@@ -27,6 +27,8 @@ ONE_STEP_HOOK = 4
 REPEATED_HOOKS = {1: 5, 2: 6, 4: 7, 8: 8}
 BIRTH_HOOKS = {1: 9, 2: 10, 4: 11, 8: 12}
 LANE_HOOKS = {1: 13, 2: 14, 4: 15, 8: 16}
+COPIED_STEP_HOOK = 17
+COPIED_HOOKS = {1: 18, 2: 19, 4: 20, 8: 21}
 
 _RAX, _RCX, _RSP, _RBP = 0, 1, 4, 5
 _RED_ZONE = 128
@@ -170,6 +172,7 @@ class _Check:
         hook: Number of the hook to call.
         hits: Ends of its short jumps to the call.
         resume: Where the call goes on.
+        flags_dead: Nobody reads the arithmetic flags there.
         written: Number of the register that the store writes, when the check comes
             before it and the flags are dead.
         is_last: Nothing follows but the store and the jump back, for which the call
@@ -180,6 +183,7 @@ class _Check:
     hook: int
     hits: tuple[int, ...]
     resume: int
+    flags_dead: bool
     written: int | None = None
     is_last: bool = False
 
@@ -200,6 +204,7 @@ def _checked_store(assembler: Assembler, store: Store) -> list[_Check]:
     checks = [replace(before, written=written)]
     assembler.move(store)
     if store.bears:
+        check = check if store.keeps_flags else _check_without_flags
         checks.append(check(assembler, store, BIRTH_HOOKS[store.words]))
     return checks
 
@@ -217,7 +222,7 @@ def _check(assembler: Assembler, store: Store, hook: int) -> _Check:
         )  # cmp word [slot + 5], HEAP_TAG
         assembler.raw("7400")  # je lost
         hits.append(len(assembler.code))
-    return _Check(store, hook, tuple(hits), len(assembler.code))
+    return _Check(store, hook, tuple(hits), len(assembler.code), flags_dead=True)
 
 
 def _check_without_flags(assembler: Assembler, store: Store, hook: int) -> _Check:
@@ -232,7 +237,7 @@ def _check_without_flags(assembler: Assembler, store: Store, hook: int) -> _Chec
         assembler.raw("e300")  # jrcxz lost
         hits.append(len(assembler.code))
     assembler.raw("59 488da42480000000")  # pop rcx; lea rsp, [rsp + 128]
-    return _Check(store, hook, tuple(hits), len(assembler.code))
+    return _Check(store, hook, tuple(hits), len(assembler.code), flags_dead=False)
 
 
 def _call_hook(assembler: Assembler, check: _Check) -> None:
@@ -240,7 +245,7 @@ def _call_hook(assembler: Assembler, check: _Check) -> None:
     store = check.store
     for hit in check.hits:
         assembler.land(hit)
-    if store.flags_dead:
+    if check.flags_dead:
         if check.written is not None:
             # cmp [slot], register: the same pointer again loses nothing
             assembler.memory("39", check.written, store.operand, wide=True)
@@ -314,7 +319,9 @@ def _lose_string(assembler: Assembler, store: Store) -> None:
     """Append the call that looks at all a string instruction is about to overwrite."""
     assembler.raw("488d642480 50")  # lea rsp, [rsp - 128]; push rax
     _load_return_address(assembler, _RAX, store, _RED_ZONE + 8)
-    hook = REPEATED_HOOKS[store.unit_bytes] if store.repeats else ONE_STEP_HOOK
+    repeated = COPIED_HOOKS if store.bears else REPEATED_HOOKS
+    step = COPIED_STEP_HOOK if store.bears else ONE_STEP_HOOK
+    hook = repeated[store.unit_bytes] if store.repeats else step
     assembler.call(hook, store)
     assembler.raw("58 488da42480000000")  # pop rax; lea rsp, [rsp + 128]
 

@@ -1,0 +1,1 @@
+"""How exact the places of losses are: random programs with an oracle, and real ones."""

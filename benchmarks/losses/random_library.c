@@ -1,0 +1,2 @@
+// A library whose variables hold references of a random program.
+void* held[4];
