@@ -38,7 +38,12 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes, reason: str) ->
         read_elf(path)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_a_name_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(ElfError, match="no file can have its name"):
+        read_elf(Path("\0"))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     cut=st.integers(0, 20_000),
     flips=st.lists(st.tuples(st.integers(0, 20_000), st.integers(0, 255)), max_size=6),

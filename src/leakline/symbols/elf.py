@@ -132,6 +132,8 @@ def open_regular(path: Path) -> BinaryIO:
 
     Pipes and devices, which may hang or do something when opened, are refused.
     """
+    if "\0" in str(path):
+        raise ElfError("no file can have its name")
     if not stat.S_ISREG(path.stat().st_mode):
         raise ElfError("it is no regular file")
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
