@@ -1,4 +1,8 @@
-"""What all tests share: options, folders, signals, and a runner of GitHub's workflows."""
+"""What all tests share: options, folders, signals, and a runner of GitHub's workflows.
+
+Property tests try the same examples every time, so that a change is judged by what it
+changed; `pytest --hypothesis-profile=random` draws new ones.
+"""
 
 import json
 import os
@@ -10,6 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No judgement by the clock: machines are slow and busy at times.
+settings.register_profile(
+    "random", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "repeatable", settings.get_profile("random"), derandomize=True
+)
+settings.load_profile("repeatable")
 
 ACT = Path(sys.executable).parent / "act"
 # Where act keeps what it copies, and its settings.

@@ -57,7 +57,7 @@ def amounts(found: Iterable[Finding]) -> tuple[int, int]:
     return sum(one.bytes for one in counted), sum(one.blocks for one in counted)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(REPORTS)
 def test_sizes_and_blocks_are_the_same_everywhere(report: Report) -> None:
     size, blocks = amounts(report.findings)
@@ -90,7 +90,7 @@ def test_sizes_and_blocks_are_the_same_everywhere(report: Report) -> None:
     assert (f"in {lost_blocks:,} block" in heading) == (lost_size > 0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(REPORTS)
 def test_the_kinds_of_findings_are_the_same_everywhere(report: Report) -> None:
     kinds = Counter(one.kind.value for one in report.findings)
@@ -106,7 +106,7 @@ def test_the_kinds_of_findings_are_the_same_everywhere(report: Report) -> None:
     assert sum(one["level"] != "note" for one in results) == lost
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(REPORTS)
 def test_a_json_report_that_is_read_back_is_the_report(report: Report) -> None:
     again = read_report(written("json", report).encode(), "report.json")

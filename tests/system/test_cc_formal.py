@@ -63,7 +63,6 @@ def check(machines: list[Machine], report: dict[str, list[dict[str, object]]]) -
 @given(listed=st.lists(programs(), min_size=1, max_size=PROGRAMS_AT_ONCE))
 @settings(
     max_examples=EXAMPLES,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_losses_are_where_the_semantics_has_them(listed: list[Scope]) -> None:

@@ -40,7 +40,7 @@ CHUNKS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(CHUNKS)
 def test_any_records_give_a_report(
     chunks: list[tuple[ProcessKey, int, list[Record]]],
