@@ -271,3 +271,16 @@ void no_history_ok(void) {
     }
     free(text);
 }
+
+static char* volatile shown;
+
+static void hide_and_show(void) {
+    char* hidden = shown;
+    shown = NULL;
+    shown = hidden;
+}
+
+void moved_between_volatile_places_ok(void) {
+    shown = malloc(8);
+    hide_and_show();
+}

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
+from leakline.static.engine import memory
 from leakline.static.engine.calls import call, value_of
 from leakline.static.engine.constraints import assume, compare
 from leakline.static.engine.context import Context
 from leakline.static.engine.findings import Event, record
 from leakline.static.engine.merging import merge
-from leakline.static.engine.state import State
+from leakline.static.engine.state import ALLOCATED, State
 from leakline.static.engine.transfer import HANDLERS, Row, note_condition
 from leakline.static.engine.values import Value
 from leakline.static.instructions import Op
@@ -174,8 +175,13 @@ def _invoke(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
 
 
 def _goto(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:
-    del ctx
-    outcome.edges.extend((target, s.copy()) for target in dict.fromkeys(row[4]))
+    """A computed jump; which of several labels it takes is not known."""
+    targets = dict.fromkeys(row[4])
+    if len(targets) > 1:
+        for base, life in list(s.objects.items()):
+            if life == ALLOCATED:
+                memory.escape_object(ctx, s, base)
+    outcome.edges.extend((target, s.copy()) for target in targets)
 
 
 def _asm_goto(ctx: Context, s: State, row: Row, outcome: Outcome) -> None:

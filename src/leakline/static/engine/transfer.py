@@ -48,10 +48,12 @@ def _load(ctx: Context, s: State, row: Row) -> list[State] | None:
     if _is_null_page(pointer):
         return _null_used(ctx, s)
     follow(ctx, s, pointer)
+    value = memory.load(ctx, s, pointer, row[5])
     if row[6] & AccessFlag.VOLATILE and not _is_own(ctx, pointer):
-        s.env[row[1]] = ctx.terms.symbol("volatile", row[1], s.epoch)
-    else:
-        s.env[row[1]] = memory.load(ctx, s, pointer, row[5])
+        # Perhaps what we know to be there, perhaps something else by now.
+        memory.escape(ctx, s, value)
+        value = ctx.terms.symbol("volatile", row[1], s.epoch)
+    s.env[row[1]] = value
     return None
 
 
