@@ -1,5 +1,6 @@
 // Loops: continue, break, overwritten pointers, lists and arrays.
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -358,5 +359,43 @@ void moved_along_a_text_ok(char* text) {
     char* name;
     if (after_digits(text, &name) != NULL) {
         free(name);
+    }
+}
+
+struct growing {
+    char* text;
+    size_t length;
+};
+
+static int read_all(FILE* file, struct growing* all) {
+    char piece[64];
+    all->text = NULL;
+    all->length = 0;
+    do {
+        size_t count = fread(piece, 1, sizeof piece, file);
+        if (ferror(file)) {
+            free(all->text);
+            return -1;
+        }
+        if (count != 0) {
+            all->text = realloc(all->text, all->length + count);
+            memcpy(all->text + all->length, piece, count);
+            all->length += count;
+        }
+    } while (!feof(file));
+    return 0;
+}
+
+void no_text_without_length_ok(FILE* file) {
+    struct growing all;
+    if (read_all(file, &all) == 0 && all.length != 0) {
+        free(all.text);
+    }
+}
+
+void short_text_bad(FILE* file) {
+    struct growing all;
+    if (read_all(file, &all) == 0 && all.length > 2) {
+        free(all.text);
     }
 }

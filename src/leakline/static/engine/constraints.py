@@ -21,6 +21,7 @@ from leakline.static.engine.values import (
     Value,
 )
 
+_POINTER_BITS = 64
 _UNSIGNED = (1 << 64) - 1
 # Objects lie neither in the null page nor where calls report errors, such as -1.
 _FIRST_ADDRESS = 4096
@@ -94,7 +95,19 @@ def range_of(ctx: Context, s: State, base: int) -> Range:
     key = ctx.terms.keys[base]
     if key[0] == "cell" and ctx.terms.keys[key[1]] in _STREAMS:
         return NON_NULL
+    if key[:2] == ("bin", "add"):
+        left, right = value_range(ctx, s, key[2]), value_range(ctx, s, key[3])
+        return _sum_range(left, right, key[4])
     return _natural_range(key[0], key)
+
+
+def _sum_range(left: Range, right: Range, bits: int) -> Range:
+    """Sizes add up: wide numbers that are not negative do not wrap around."""
+    high = min(left[1] + right[1], UNBOUNDED)
+    is_wide = bits == _POINTER_BITS or high < 1 << (bits - 1)
+    if left[0] < 0 or right[0] < 0 or not is_wide:
+        return ANY
+    return left[0] + right[0], high, None
 
 
 def _natural_range(tag: str, key: tuple[object, ...]) -> Range:

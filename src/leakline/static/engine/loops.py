@@ -64,7 +64,14 @@ def _start_loop(ctx: Context, s: State, head: int, phis: dict[int, Value]) -> No
     # Sharing the tables now makes later writes copy them, so these stay as they are.
     shared = s.copy()
     entry = LoopRound(
-        head, 0, s.epoch, phis, shared.memory, shared.objects, (s.objects, s.holders)
+        head=head,
+        number=0,
+        outer_epoch=s.epoch,
+        env=phis,
+        memory=shared.memory,
+        last=(phis, shared.memory),
+        objects=shared.objects,
+        heap=(s.objects, s.holders),
     )
     s.loops = (*s.loops, entry)
     s.epoch = ctx.terms.symbol("epoch", s.epoch, head, 0)[0]
@@ -79,9 +86,12 @@ def _next_round(ctx: Context, s: State, head: int) -> bool:
     if number > exact and not _may_widen(ctx, s, loop):
         return False
     shared = s.copy()
+    phis = {register: s.env[register] for register in loop.env if register in s.env}
     s.loops = (
         *s.loops[:-1],
-        loop._replace(number=number, objects=shared.objects),
+        loop._replace(
+            number=number, last=(phis, shared.memory), objects=shared.objects
+        ),
     )
     s.epoch = ctx.terms.symbol("epoch", loop.outer_epoch, head, number)[0]
     if number > exact:
@@ -122,7 +132,9 @@ def _widen(ctx: Context, s: State, loop: LoopRound, head: int) -> None:
     for register, before in loop.env.items():
         now = s.env.get(register)
         if now is not None and now != before and not _is_object(ctx, now):
-            widened = _widened(ctx, s, before, now, (head, register))
+            last = loop.last[0].get(register, before)
+            values = before, last, now
+            widened = _widened(ctx, s, values, (head, register))
             s.env[register] = widened
             if register not in ctx.flow.numbers and _both_point(ctx, s, before, now):
                 constrain(ctx, s, widened, NON_NULL)
@@ -156,24 +168,31 @@ def _widen_memory(ctx: Context, s: State, loop: LoopRound, head: int) -> None:
             name = (head, base, offset)
             if size == memory.POINTER_BYTES:
                 memory.unsure_of_initial(ctx, s, base, offset, (was, value))
-            changed.append((base, offset, _widened(ctx, s, was, value, name), size))
+            last = loop.last[1].get(base, {}).get(offset)
+            values = was, was if last is None else last[0], value
+            changed.append((base, offset, _widened(ctx, s, values, name), size))
     for base, offset, value, size in changed:
         memory.set_cell(ctx, s, base, offset, value, size)
 
 
 def _widened(
-    ctx: Context, s: State, before: Value, now: Value, name: tuple[object, ...]
+    ctx: Context,
+    s: State,
+    values: tuple[Value, Value, Value],
+    name: tuple[object, ...],
 ) -> Value:
     """A symbol for whatever the value becomes in later rounds.
 
-    Where a loop frees what it walks over, later rounds may free the value too.
+    The values are those before the loop, as the last round began, and now. Where a loop
+    frees what it walks over, later rounds may free the value too.
     """
+    before, last, now = values
     if FREED in s.objects.values():
         memory.escape(ctx, s, now)
     symbol = ctx.terms.symbol("widen", *name, s.epoch)
     for value in ctx.add_parts(symbol[0], (before, now)):
         memory.escape(ctx, s, value)
-    wide = _wide_range(value_range(ctx, s, before), value_range(ctx, s, now))
+    wide = _wide_range(value_range(ctx, s, last), value_range(ctx, s, now))
     if wide != ANY:
         s.writable_ranges()[symbol[0]] = wide
     return symbol

@@ -30,6 +30,7 @@ class LoopRound(NamedTuple):
         outer_epoch: The epoch before the loop.
         env: The head's phis as the loop was entered.
         memory: Memory as the loop was entered.
+        last: The head's phis, and memory, as the round began.
         objects: Lives of objects as the round began.
         heap: Lives and holders of objects as the loop was entered.
     """
@@ -39,6 +40,7 @@ class LoopRound(NamedTuple):
     outer_epoch: int
     env: dict[int, Value]
     memory: dict[int, Cells]
+    last: tuple[dict[int, Value], dict[int, Cells]]
     objects: dict[int, str]
     heap: tuple[dict[int, str], dict[tuple[int, Offset], int]]
 
