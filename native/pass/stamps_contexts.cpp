@@ -3,6 +3,7 @@
 #include "stamps_losing.h"
 
 #include "llvm/ADT/SCCIterator.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/CallGraph.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -13,17 +14,6 @@
 namespace leakline {
 
 namespace {
-
-// One for the whole process: the loader lets all modules share the first definition.
-llvm::GlobalVariable* current_context(llvm::Module& module) {
-    auto* type = llvm::Type::getInt64Ty(module.getContext());
-    auto* variable = new llvm::GlobalVariable(
-        module, type, false, llvm::GlobalValue::LinkOnceODRLinkage,
-        llvm::ConstantInt::get(type, 0), "__leakline_context", nullptr,
-        llvm::GlobalValue::InitialExecTLSModel);
-    variable->setComdat(module.getOrInsertComdat(variable->getName()));
-    return variable;
-}
 
 const llvm::Function* callee_of(const llvm::CallBase& call) {
     return llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
@@ -39,10 +29,39 @@ bool ends_here(const llvm::CallBase& call) {
            is_harmless_library_function(callee->getName());
 }
 
+// Calls that the runtime itself answers, with the stack of whoever called.
+bool calls_heap(const llvm::CallBase& call) {
+    static const llvm::StringSet<> names = {
+        "malloc",        "calloc",         "realloc", "reallocarray", "free",
+        "aligned_alloc", "posix_memalign", "valloc",  "memalign",     "cfree"};
+    const llvm::Function* callee = callee_of(call);
+    if (callee == nullptr || !callee->isDeclaration()) {
+        return false;
+    }
+    llvm::StringRef name = callee->getName();
+    return names.contains(name) || name.starts_with("_Znw") ||
+           name.starts_with("_Zna") || name.starts_with("_Zdl") ||
+           name.starts_with("_Zda");
+}
+
 } // namespace
 
+llvm::GlobalVariable* handed_variable(llvm::Module& module, llvm::StringRef name) {
+    if (llvm::GlobalVariable* known = module.getNamedGlobal(name)) {
+        return known;
+    }
+    auto* type = llvm::Type::getInt64Ty(module.getContext());
+    auto* variable = new llvm::GlobalVariable(
+        module, type, false, llvm::GlobalValue::LinkOnceODRLinkage,
+        llvm::ConstantInt::get(type, 0), name, nullptr,
+        llvm::GlobalValue::InitialExecTLSModel);
+    variable->setComdat(module.getOrInsertComdat(name));
+    return variable;
+}
+
 Contexts::Contexts(llvm::Module& module)
-    : module_(module), current_(current_context(module)),
+    : module_(module), current_(handed_variable(module, "__leakline_context")),
+      allocating_(handed_variable(module, allocating_name)),
       seed_(llvm::xxh3_64bits(module.getModuleIdentifier())) {
     number_recursions();
 }
@@ -63,20 +82,36 @@ void Contexts::hand_on(llvm::Function& function, llvm::Value* handed) {
     std::vector<llvm::CallBase*> calls;
     for (llvm::Instruction& instruction : llvm::instructions(function)) {
         auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-        if (call != nullptr && !ends_here(*call)) {
+        if (call != nullptr && (calls_heap(*call) || !ends_here(*call))) {
             calls.push_back(call);
         }
     }
     for (llvm::CallBase* call : calls) {
         llvm::IRBuilder<> builder(call);
-        llvm::Value* next = handed;
-        if (!may_recur(function, *call)) {
-            uint64_t number = (seed_ + ++calls_ * 0x9e3779b97f4a7c15) >> 33;
-            next = builder.CreateAdd(builder.CreateMul(handed, builder.getInt64(3)),
-                                     builder.getInt64(number));
+        if (calls_heap(*call)) {
+            hand_to_heap(*call, handed);
+        } else {
+            builder.CreateStore(may_recur(function, *call) ? handed
+                                                           : next(builder, handed),
+                                builder.CreateThreadLocalAddress(current_));
         }
-        builder.CreateStore(next, builder.CreateThreadLocalAddress(current_));
     }
+}
+
+// A program may have such a function of its own, which then asks as all others do.
+void Contexts::hand_to_heap(llvm::CallBase& call, llvm::Value* handed) {
+    llvm::IRBuilder<> builder(&call);
+    llvm::Value* context = next(builder, handed);
+    builder.CreateStore(context, builder.CreateThreadLocalAddress(allocating_));
+    if (!ends_here(call)) {
+        builder.CreateStore(context, builder.CreateThreadLocalAddress(current_));
+    }
+}
+
+llvm::Value* Contexts::next(llvm::IRBuilder<>& builder, llvm::Value* handed) {
+    uint64_t number = (seed_ + ++calls_ * 0x9e3779b97f4a7c15) >> 33;
+    return builder.CreateAdd(builder.CreateMul(handed, builder.getInt64(3)),
+                             builder.getInt64(number));
 }
 
 bool Contexts::may_recur(const llvm::Function& caller,

@@ -10,6 +10,13 @@
 
 namespace leakline {
 
+// What a function hands to one of the heap that it is about to call.
+inline constexpr const char* allocating_name = "__leakline_allocating";
+
+// A thread-local variable of that name: one for the whole process, since the loader
+// lets all modules share the first definition.
+llvm::GlobalVariable* handed_variable(llvm::Module& module, llvm::StringRef name);
+
 class Contexts {
   public:
     explicit Contexts(llvm::Module& module);
@@ -24,12 +31,15 @@ class Contexts {
 
   private:
     void hand_on(llvm::Function& function, llvm::Value* handed);
+    void hand_to_heap(llvm::CallBase& call, llvm::Value* handed);
+    llvm::Value* next(llvm::IRBuilder<>& builder, llvm::Value* handed);
     bool may_recur(const llvm::Function& caller, const llvm::CallBase& call) const;
     void number_recursions();
 
     llvm::Module& module_;
-    llvm::GlobalVariable* current_; // thread-local: what the caller handed over
-    uint64_t seed_;                 // tells the calls of different modules apart
+    llvm::GlobalVariable* current_;    // thread-local: what the caller handed over
+    llvm::GlobalVariable* allocating_; // the same for functions of the heap
+    uint64_t seed_;                    // tells the calls of different modules apart
     uint64_t calls_ = 0;
     llvm::DenseMap<const llvm::Function*, unsigned>
         recursion_; // functions of a ring share one

@@ -3,6 +3,7 @@
 #include "stamps_names.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
@@ -11,21 +12,34 @@ namespace leakline {
 
 namespace {
 
-// What is known of the value of a variable. From `held_by` on: the number of another
-// variable that holds the same.
+// What is known of the value of a variable. From `shared` on: which other variable
+// holds the same, and whether this one may be null instead.
 using Hold = unsigned;
 constexpr Hold nothing = 0; // null, or no pointer to the heap
 constexpr Hold caller = 1;  // the function's caller holds it, or will
 constexpr Hold memory = 2;  // some memory holds it since it was read or written there
 constexpr Hold alone = 3;   // nobody else may hold it
-constexpr Hold held_by = 4;
+constexpr Hold shared = 4;
+
+Hold held_by(unsigned variable) {
+    return shared + 2 * variable;
+}
+
+Hold null_or_held_by(unsigned variable) {
+    return held_by(variable) + 1;
+}
+
+// The same, but null is possible, too.
+Hold or_null(Hold hold) {
+    return hold < shared ? hold : hold | 1;
+}
 
 Hold join(Hold a, Hold b) {
-    if (a == b || b == nothing) {
+    if (a == b) {
         return a;
     }
-    if (a == nothing) {
-        return b;
+    if (a == nothing || b == nothing || or_null(a) == or_null(b)) {
+        return or_null(a == nothing ? b : a);
     }
     return a < alone && b < alone ? memory : alone;
 }
@@ -58,6 +72,7 @@ class Walk {
     void leave(llvm::Instruction& instruction);
     void lose();
     void drop(llvm::Instruction& at, unsigned variable);
+    bool pass_on(unsigned variable);
     void forget(unsigned variable);
     void keep(llvm::Value* value, Hold hold);
     bool may_lose(llvm::Instruction& instruction) const;
@@ -145,7 +160,8 @@ void Walk::write(llvm::StoreInst& store, unsigned variable) {
     if (is_step_of(store)) {
         return;
     }
-    if (state_[variable] == alone) {
+    bool is_kept = pass_on(variable);
+    if (!is_kept && state_[variable] == alone) {
         drop(store, variable);
     }
     Hold hold = hold_of(store.getValueOperand());
@@ -153,7 +169,7 @@ void Walk::write(llvm::StoreInst& store, unsigned variable) {
         hold = caller;
     }
     forget(variable);
-    state_[variable] = hold == held_by + variable ? alone : hold;
+    state_[variable] = or_null(hold) == null_or_held_by(variable) ? alone : hold;
 }
 
 // Whoever calls a method of an object holds the object.
@@ -172,8 +188,9 @@ void Walk::end(llvm::IntrinsicInst& call) {
         return;
     }
     auto variable = static_cast<unsigned>(found);
-    if (call.getIntrinsicID() == llvm::Intrinsic::lifetime_end &&
-        state_[variable] == alone && !is_returned(variable, *call.getParent())) {
+    bool is_kept = pass_on(variable) || is_returned(variable, *call.getParent());
+    if (call.getIntrinsicID() == llvm::Intrinsic::lifetime_end && !is_kept &&
+        state_[variable] == alone) {
         drop(call, variable);
     }
     forget(variable);
@@ -216,11 +233,28 @@ void Walk::drop(llvm::Instruction& at, unsigned variable) {
     lose();
 }
 
+// A variable is about to hold something else. True when another one surely holds what
+// it held; that one then stands for it.
+bool Walk::pass_on(unsigned variable) {
+    auto heir = llvm::find(state_, held_by(variable));
+    bool has_heir = heir != state_.end();
+    Hold others = alone;
+    if (has_heir) {
+        *heir = state_[variable];
+        others = held_by(static_cast<unsigned>(heir - state_.begin()));
+    }
+    for (Hold& hold : state_) {
+        if (hold == held_by(variable)) {
+            hold = others;
+        } else if (hold == null_or_held_by(variable)) {
+            hold = or_null(others);
+        }
+    }
+    return has_heir;
+}
+
 void Walk::forget(unsigned variable) {
     versions_[variable]++;
-    for (Hold& hold : state_) {
-        hold = hold == held_by + variable ? alone : hold;
-    }
 }
 
 // The variable that a value was just read from shares it with another holder.
@@ -273,7 +307,7 @@ Hold Walk::hold_of(llvm::Value* value) const {
     if (reading.version != versions_[variable]) {
         return alone;
     }
-    return state_[variable] >= held_by ? state_[variable] : held_by + variable;
+    return state_[variable] >= shared ? state_[variable] : held_by(variable);
 }
 
 // `p++` and the like: the variable goes on pointing into the same block.

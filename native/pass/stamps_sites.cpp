@@ -1,5 +1,6 @@
 #include "stamps_sites.h"
 
+#include "stamps_contexts.h"
 #include "stamps_layout.h"
 
 #include "llvm/IR/Constants.h"
@@ -51,6 +52,21 @@ llvm::GlobalVariable* section_bound(llvm::Module& module, const char* prefix) {
                                  nullptr, llvm::Twine(prefix) + section);
     bound->setVisibility(llvm::GlobalValue::HiddenVisibility);
     return bound;
+}
+
+// Tells the runtime where the calling thread has its `__leakline_allocating`.
+llvm::Function* allocating_finder(llvm::Module& module) {
+    llvm::LLVMContext& context = module.getContext();
+    auto* type = llvm::FunctionType::get(llvm::PointerType::getUnqual(context), false);
+    auto* finder = llvm::Function::Create(type, llvm::GlobalValue::LinkOnceODRLinkage,
+                                          "__leakline_find_allocating", module);
+    finder->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    finder->setComdat(module.getOrInsertComdat(finder->getName()));
+    finder->addFnAttr(llvm::Attribute::NoUnwind);
+    llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "entry", finder));
+    builder.CreateRet(
+        builder.CreateThreadLocalAddress(handed_variable(module, allocating_name)));
+    return finder;
 }
 
 const llvm::DISubprogram* subprogram_of(const Site& site) {
@@ -202,7 +218,7 @@ void SiteTable::write_note() {
         context, llvm::StringRef("Leakline\0\0\0", 11));
     auto* type = llvm::StructType::get(
         context, {word(module_), word(module_), word(module_), name->getType(),
-                  word(module_), word(module_), word(module_)});
+                  word(module_), word(module_), word(module_), word(module_)});
     auto* note = new llvm::GlobalVariable(module_, type, true,
                                           llvm::GlobalValue::InternalLinkage, nullptr,
                                           "leakline.note");
@@ -210,10 +226,11 @@ void SiteTable::write_note() {
         return llvm::ConstantInt::get(word(module_), value);
     };
     note->setInitializer(llvm::ConstantStruct::get(
-        type, {number(9), number(12), number(1), name,
-               relative(section_bound(module_, "__start_"), note, 6),
-               relative(section_bound(module_, "__stop_"), note, 7),
-               relative(runtime_, note, 8)}));
+        type,
+        {number(9), number(16), number(1), name,
+         relative(section_bound(module_, "__start_"), note, 6),
+         relative(section_bound(module_, "__stop_"), note, 7),
+         relative(runtime_, note, 8), relative(allocating_finder(module_), note, 9)}));
     note->setSection(".note.leakline");
     note->setAlignment(llvm::Align(4));
     llvm::appendToUsed(module_, {note, unused});

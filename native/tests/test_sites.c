@@ -15,6 +15,7 @@ struct note {
     int32_t start;
     int32_t end;
     int32_t runtime;
+    int32_t find_allocating;
 };
 
 struct short_note {
@@ -30,6 +31,7 @@ static struct {
     struct note ours;
     char table[3 * 32];
     void* runtime;
+    char code;
 } module;
 
 static int32_t distance(const void* target, const int32_t* field) {
@@ -38,11 +40,12 @@ static int32_t distance(const void* target, const int32_t* field) {
 
 static void make_module(void) {
     module.other = (struct short_note){4, 12, 1, "GNU", {0}};
-    module.ours = (struct note){.name_bytes = 9, .content_bytes = 12, .type = 1};
+    module.ours = (struct note){.name_bytes = 9, .content_bytes = 16, .type = 1};
     memcpy(module.ours.name, "Leakline", 9);
     module.ours.start = distance(module.table, &module.ours.start);
     module.ours.end = distance(module.table + sizeof module.table, &module.ours.end);
     module.ours.runtime = distance(&module.runtime, &module.ours.runtime);
+    module.ours.find_allocating = distance(&module.code, &module.ours.find_allocating);
 }
 
 static void note_is_found(void) {
@@ -51,6 +54,7 @@ static void note_is_found(void) {
     CHECK(sites.start == (uintptr_t)module.table);
     CHECK(sites.end == sites.start + sizeof module.table);
     CHECK(sites.runtime == &module.runtime);
+    CHECK((uintptr_t)sites.find_allocating == (uintptr_t)&module.code);
 }
 
 static void other_notes_are_passed_over(void) {

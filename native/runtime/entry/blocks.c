@@ -6,6 +6,7 @@
 #include "heap/inspect.h"
 #include "lens/ordinals.h"
 #include "patch/births.h"
+#include "stack/handed.h"
 
 // libc's own functions are patched and would note these references as overwritten.
 static void clear(void* block, size_t size_bytes) {
@@ -57,7 +58,11 @@ uintptr_t ll_entry_end_of_watched(const void* block) {
     if (LL_UNLIKELY(ll_ordinals_on)) {
         ll_ordinals_freed(start);
     }
-    return ll_stamps_refer(start, end) ? end : 0;
+    if (ll_stamps_refer(start, end)) {
+        return end;
+    }
+    ll_handed_take();
+    return 0;
 }
 
 bool ll_entry_before_release(void* block, uintptr_t end, ll_site site) {

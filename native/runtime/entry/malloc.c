@@ -9,6 +9,7 @@
 #include "heap/quick.h"
 #include "os/memory.h"
 #include "process/process.h"
+#include "stack/handed.h"
 
 bool ll_entry_is_started;
 
@@ -36,6 +37,8 @@ LL_EXPORT void* malloc(size_t size) {
 LL_EXPORT void free(void* block) {
     if (LL_LIKELY(block != NULL)) {
         LL_ENTRY_RELEASE(block, LL_SITE());
+    } else {
+        ll_handed_take();
     }
 }
 

@@ -25,8 +25,21 @@
 #include "patch/shadow.h"
 #include "patch/sites.h"
 #include "process/process.h"
+#include "stack/handed.h"
 
 LL_THREAD_LOCAL uint32_t ll_unloading_site;
+
+static void take_handed_contexts(const struct dl_phdr_info* info,
+                                 const struct ll_sites* sites) {
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr)* segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0) {
+            uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+            ll_handed_add_code(start, start + segment->p_memsz,
+                               sites->find_allocating());
+        }
+    }
+}
 
 // Code that was compiled to stamp its own losses is not patched.
 static bool stamps_itself(const struct dl_phdr_info* info) {
@@ -37,6 +50,7 @@ static bool stamps_itself(const struct dl_phdr_info* info) {
             ll_sites_read((const void*)(info->dlpi_addr + segment->p_vaddr),
                           segment->p_filesz, &sites)) {
             ll_sites_register(&sites);
+            take_handed_contexts(info, &sites);
             return true;
         }
     }
@@ -123,6 +137,7 @@ static void note_unseen_stores(void) {
 static void patch_what_is_loaded(void) {
     ll_patch_begin_census();
     ll_sites_begin_census();
+    ll_handed_forget_code();
     dl_iterate_phdr(patch_one, NULL);
     ll_sites_end_census();
     ll_patch_end_census();

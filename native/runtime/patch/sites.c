@@ -41,11 +41,13 @@ bool ll_sites_read(const void* notes, size_t size_bytes, struct ll_sites* result
         }
         const int32_t* content = (const int32_t*)(name + name_bytes);
         if (note->n_type == NOTE_TYPE && note->n_namesz == sizeof note_name &&
-            note->n_descsz == 3 * sizeof *content &&
+            note->n_descsz == 4 * sizeof *content &&
             memcmp(name, note_name, sizeof note_name) == 0) {
-            *result = (struct ll_sites){.start = follow(content),
-                                        .end = follow(content + 1),
-                                        .runtime = (void**)follow(content + 2)};
+            *result = (struct ll_sites){
+                .start = follow(content),
+                .end = follow(content + 1),
+                .runtime = (void**)follow(content + 2),
+                .find_allocating = (const uint64_t* (*)(void))follow(content + 3)};
             return true;
         }
         at = (const char*)content + content_bytes;

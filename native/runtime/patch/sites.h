@@ -11,6 +11,8 @@ struct ll_sites {
     uintptr_t start; // of the table
     uintptr_t end;
     void** runtime; // where its code finds the clock
+    // Where the calling thread has what its code hands to functions of the heap.
+    const uint64_t* (*find_allocating)(void);
 };
 
 // Reads the notes of one loaded segment. False when none of them is ours.

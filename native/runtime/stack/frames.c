@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "format/records.h"
+#include "stack/handed.h"
 #include "stack/levels.h"
 #include "stack/sweep.h"
 
@@ -209,11 +210,39 @@ uint32_t ll_frames_recall(struct ll_walker* walker, const struct ll_caller* call
     return are_current(walker) ? remembered(walker, caller) : 0;
 }
 
+LL_INLINE uint32_t capture_unhanded(struct ll_walker* walker,
+                                    const struct ll_caller* caller) {
+    uint32_t node = remembered(walker, caller);
+    return LL_LIKELY(node != 0) ? node : walk(walker, caller);
+}
+
+static LL_NOINLINE uint32_t capture_handed(struct ll_walker* walker, uint64_t context,
+                                           const struct ll_caller* caller) {
+    uint64_t outer_pc = ll_handed_outer_pc(walker, caller);
+    struct ll_handed* known = ll_handed_entry(walker, context, caller, outer_pc);
+    if (LL_LIKELY(ll_handed_is(known, walker, context, caller, outer_pc))) {
+        return known->node;
+    }
+    uint32_t node = capture_unhanded(walker, caller);
+    if (node != 0 && outer_pc != 0 && ll_hands_over(caller->pc)) {
+        *known = (struct ll_handed){.context = context,
+                                    .sp = caller->sp,
+                                    .pc = caller->pc,
+                                    .outer_pc = outer_pc,
+                                    .node = node,
+                                    .clearing = walker->clearings};
+    }
+    return node;
+}
+
 uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* caller) {
     if (LL_UNLIKELY(!are_current(walker))) {
         ll_walker_clear(walker);
         walker->epoch = atomic_load_explicit(&epoch, memory_order_relaxed);
     }
-    uint32_t node = remembered(walker, caller);
-    return LL_LIKELY(node != 0) ? node : walk(walker, caller);
+    uint64_t context = ll_handed_take();
+    if (LL_UNLIKELY(context != 0)) {
+        return capture_handed(walker, context, caller);
+    }
+    return capture_unhanded(walker, caller);
 }

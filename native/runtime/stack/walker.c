@@ -7,7 +7,7 @@
 #include "os/memory.h"
 
 // With this room the walker and its tables take one page, which is all that a thread
-// with a shallow stack ever touches; memos lie behind it.
+// with a shallow stack ever touches; memos and handed contexts lie behind it.
 enum { CAPACITY_MIN = 32, SPARE_MAX = 64 };
 
 LL_THREAD_LOCAL struct ll_walker* ll_own_walker;
@@ -42,6 +42,7 @@ void ll_walker_clear(struct ll_walker* walker) {
     ll_walker_reset(walker);
     walker->bounds = (struct ll_stack_bounds){0};
     walker->other_stacks = (struct ll_other_stacks){0};
+    walker->clearings++;
     if (walker->joined_walks < LL_WALKS_BEFORE_MEMOS) {
         return;
     }
@@ -52,9 +53,13 @@ void ll_walker_clear(struct ll_walker* walker) {
     }
 }
 
+static size_t memos_size(void) {
+    return sizeof(struct ll_memo[1 << LL_MEMO_SET_BITS][LL_MEMO_WAYS]);
+}
+
 static size_t walker_size(void) {
-    return sizeof(struct ll_walker) + tables_size(CAPACITY_MIN) +
-           sizeof(struct ll_memo[1 << LL_MEMO_SET_BITS][LL_MEMO_WAYS]);
+    return sizeof(struct ll_walker) + tables_size(CAPACITY_MIN) + memos_size() +
+           sizeof(struct ll_handed[1 << LL_HANDED_BITS]);
 }
 
 static struct ll_walker* make(void) {
@@ -62,6 +67,7 @@ static struct ll_walker* make(void) {
     if (walker != NULL) {
         lay_out(walker, walker + 1, CAPACITY_MIN);
         walker->memos = (void*)(walker->proofs + ll_walker_proofs_max(walker));
+        walker->handed = (void*)((char*)walker->memos + memos_size());
     }
     return walker;
 }

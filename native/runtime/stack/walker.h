@@ -58,6 +58,17 @@ struct ll_memo {
     struct ll_proof proofs[LL_MEMO_PROOFS];
 };
 
+// A stack by the context that was handed over with it (stack/handed.h).
+enum { LL_HANDED_BITS = 10 };
+struct ll_handed {
+    uint64_t context; // 0: none
+    uint64_t sp;      // of the innermost frame, as for a level
+    uint64_t pc;
+    uint64_t outer_pc; // of the next frame
+    uint32_t node;
+    uint32_t clearing; // of the walker, when it was remembered
+};
+
 // Why there is no frame outside of the outermost one: nothing, or LL_NODE_stopped with
 // its reason.
 struct ll_outermost {
@@ -86,6 +97,8 @@ struct ll_walker {
     size_t size_bytes;       // of the mapping that begins at `levels`
     uint8_t memo_victims[1 << LL_MEMO_SET_BITS]; // way of each set to replace next
     struct ll_memo (*memos)[LL_MEMO_WAYS];       // by set
+    struct ll_handed* handed;                    // by context and place
+    uint32_t clearings; // that the walker went through; what is older counts no more
 };
 
 // Forgets the levels; memos stay, since they count only with their level.

@@ -1,0 +1,68 @@
+// Contexts that callers hand over. Code that `leakline cc` compiled says, before it
+// calls a function of the heap, by which chain of calls it came there: one number in a
+// thread-local variable of its own (format/sites.md). A stack that was walked with such
+// a number is not walked again while the number, the frame and the frames around it are
+// what they were.
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stack/levels.h"
+#include "stack/stack.h"
+#include "stack/walker.h"
+
+// Where the variable lies, counted from the thread pointer; 0: nobody hands anything.
+extern _Atomic intptr_t ll_handed_offset;
+
+// Code from `start` to `end` hands contexts over; `variable` is where the calling
+// thread has the variable. False when other code keeps it elsewhere: its contexts are
+// not read.
+bool ll_handed_add_code(uintptr_t start, uintptr_t end, const uint64_t* variable);
+
+// No code does any more, until it is added again.
+void ll_handed_forget_code(void);
+
+// What was handed to this call, and to no later one; 0 if nothing.
+LL_INLINE uint64_t ll_handed_take(void) {
+    uint64_t context = 0;
+    intptr_t offset = atomic_load_explicit(&ll_handed_offset, memory_order_relaxed);
+    if (LL_UNLIKELY(offset != 0)) {
+        __asm__ volatile("movq %%fs:(%1), %0\n\tmovq $0, %%fs:(%1)"
+                         : "=&r"(context)
+                         : "r"(offset)
+                         : "memory");
+    }
+    return context;
+}
+
+// One frame is looked at as it is: contexts leave out recursion and calls by address,
+// so that they stay few. 0 when it takes more than a look.
+LL_INLINE uint64_t ll_handed_outer_pc(const struct ll_walker* walker,
+                                      const struct ll_caller* caller) {
+    struct ll_frame frame = {.sp = caller->sp,
+                             .pc = caller->pc,
+                             .rbp = caller->rbp,
+                             .rule = ll_rule_at(caller->pc)};
+    return ll_frame_plain_caller(walker->bounds, &frame) ? frame.pc : 0;
+}
+
+LL_INLINE struct ll_handed* ll_handed_entry(struct ll_walker* walker, uint64_t context,
+                                            const struct ll_caller* caller,
+                                            uint64_t outer_pc) {
+    uint64_t hash = (context ^ caller->sp ^ (caller->pc << 20) ^ (outer_pc << 40)) *
+                    UINT64_C(0x9e3779b97f4a7c15);
+    return &walker->handed[hash >> (64 - LL_HANDED_BITS)];
+}
+
+LL_INLINE bool ll_handed_is(const struct ll_handed* known,
+                            const struct ll_walker* walker, uint64_t context,
+                            const struct ll_caller* caller, uint64_t outer_pc) {
+    return known->context == context && known->sp == caller->sp &&
+           known->pc == caller->pc && known->outer_pc == outer_pc &&
+           known->clearing == walker->clearings;
+}
+
+// Whether the caller is code that hands contexts over. Elsewhere a context is that of a
+// call that is over.
+bool ll_hands_over(uintptr_t pc);
