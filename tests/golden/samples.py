@@ -6,9 +6,12 @@ from leakline.model.finding import (
     Cause,
     Confidence,
     Engine,
+    Fate,
     Finding,
+    Handover,
     Kind,
     Loss,
+    OtherPaths,
     PathStep,
     Staleness,
     StalePoint,
@@ -173,6 +176,15 @@ EVIDENCE = Finding(
         PathStep(f"{FOLDER}/src/cache.c", 15, "overwritten here", 4),
     ),
     processes=(4711,),
+    handovers=(
+        Handover("show", f"{FOLDER}/src/cache.c", 13, Fate.READS),
+        Handover("adopt", f"{FOLDER}/src/cache.c", 14, Fate.READS, Fate.KEEPS),
+    ),
+    other_paths=OtherPaths(
+        on_every_path=True,
+        released=(Frame("refresh", f"{FOLDER}/src/cache.c", 11),),
+    ),
+    release="drop_item",
     advice="free it before `refresh` overwrites `cache`",
     other_ids=("s5",),
 )

@@ -20,7 +20,16 @@ Golden = Callable[[str, str], None]
 STYLE = Style(Path(FOLDER))
 BOTH = replace(EVIDENCE, engines=(*EVIDENCE.engines, Engine.STATIC))
 # Without advice of the checker, the evidence of the run decides.
-SEEN = replace(EVIDENCE, path=(), advice="", indirect_blocks=3, indirect_bytes=90)
+SEEN = replace(
+    EVIDENCE,
+    path=(),
+    handovers=(),
+    other_paths=None,
+    release="",
+    advice="",
+    indirect_blocks=3,
+    indirect_bytes=90,
+)
 STALE = replace(
     SEEN,
     kind=Kind.STALE,

@@ -56,6 +56,7 @@ def test_what_is_not_listed_is_remembered_as_a_total() -> None:
         (b'{"schema": "leakline/1", "findings": 3}', "findings is not a list"),
         (b'{"a":' + b"[" * 200_000, "it is nested too deeply"),
         (b'{"\xff": 1}', "it is no complete JSON document"),
+        (b'{"schema": "\\ud800"}', "schema holds half a character"),
         (b'{"schema": ' + b"9" * 10_000 + b"}", "it is no complete JSON document"),
     ],
 )

@@ -1,6 +1,7 @@
 """What runs of build tools compiled and linked."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,25 @@ def test_a_database_gives_its_compilations(tmp_path: Path) -> None:
     assert build.compilations[0].directory == tmp_path / "sub"
     assert build.compilations[0].flags == ("-DX=a b",)
     assert len(build.remarks) == 2
+
+
+@pytest.mark.parametrize("command", [None, 7, ["cc"], {}, True])
+def test_a_command_that_is_no_text_is_remarked(command: object, tmp_path: Path) -> None:
+    path = tmp_path / "compile_commands.json"
+    path.write_text(json.dumps([{"directory": "/w", "command": command}]))
+    build = read_database(path)
+    assert not build.compilations
+    assert "the command must be text" in build.remarks[0]
+
+
+def test_a_database_that_is_too_deep_or_too_large_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "compile_commands.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(CheckError, match="is not valid JSON"):
+        read_database(path)
+    os.truncate(path, 20 << 30)
+    with pytest.raises(CheckError, match="is too large"):
+        read_database(path)
 
 
 def database(folder: Path) -> Path:

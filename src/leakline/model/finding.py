@@ -7,7 +7,7 @@ None, never invented.
 from dataclasses import dataclass
 from enum import Enum
 
-from leakline.model.stack import Stack
+from leakline.model.stack import Frame, Stack
 
 
 class Kind(Enum):
@@ -139,6 +139,21 @@ class Handover:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherPaths:
+    """What paths of the function that loses a block do besides the one that loses it.
+
+    Attributes:
+        on_every_path: Every way from the allocation out of the function passes the
+            line of the loss.
+        released: Where other paths release such a block and may still come to that
+            line.
+    """
+
+    on_every_path: bool
+    released: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Staleness:
     """Process CPU seconds since the last use, as an interval; None is unbounded."""
 
@@ -179,6 +194,8 @@ class Finding:
         stale_curve: The distribution of the blocks' staleness, rising in both; its last
             point counts the blocks whose last use is known. Empty when not known.
         handovers: Calls of the path that were given the block, in order.
+        other_paths: What the checker knows of the paths besides; None when it did not
+            look.
         release: The function that releases such blocks; empty when not known.
         processes: Ids of the processes the blocks belong to.
         notes: Sentences about the limits of this evidence.
@@ -208,6 +225,7 @@ class Finding:
     stale_curve: tuple[StalePoint, ...] = ()
     path: tuple[PathStep, ...] = ()
     handovers: tuple[Handover, ...] = ()
+    other_paths: OtherPaths | None = None
     release: str = ""
     processes: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()

@@ -8,7 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from leakline.model.finding import Finding, Kind, Loss, PathStep, Reference, Staleness
+from leakline.model.finding import (
+    Finding,
+    Handover,
+    Kind,
+    Loss,
+    OtherPaths,
+    PathStep,
+    Reference,
+    Staleness,
+)
 from leakline.model.report import Comparison, Coverage, Process, Report, Run
 from leakline.model.stack import Frame, Stack
 from leakline.reports.places import relative_path
@@ -100,6 +109,9 @@ class _Writer:
             "drag_byte_s": finding.drag_byte_s,
             "stale_curve": [asdict(point) for point in finding.stale_curve] or None,
             "path": [self.step(step) for step in finding.path] or None,
+            "handovers": [self.handover(one) for one in finding.handovers] or None,
+            "other_paths": self.other_paths(finding.other_paths),
+            "release": finding.release,
             "processes": list(finding.processes),
             "notes": list(finding.notes),
             "advice": finding.advice,
@@ -167,6 +179,24 @@ class _Writer:
             "inlined": frame.inlined,
             "naming": frame.naming.value,
             "symbol": frame.symbol,
+        }
+
+    def handover(self, handover: Handover) -> dict[str, Any]:
+        otherwise = handover.otherwise
+        return {
+            "function": handover.function,
+            "file": relative_path(handover.file, self._folder),
+            "line": handover.line,
+            "fate": handover.fate.value,
+            "otherwise": None if otherwise is None else otherwise.value,
+        }
+
+    def other_paths(self, paths: OtherPaths | None) -> dict[str, Any] | None:
+        if paths is None:
+            return None
+        return {
+            "on_every_path": paths.on_every_path,
+            "released": [self.frame(frame) for frame in paths.released],
         }
 
     def step(self, step: PathStep) -> dict[str, Any]:

@@ -12,9 +12,12 @@ from leakline.model.finding import (
     Cause,
     Confidence,
     Engine,
+    Fate,
     Finding,
+    Handover,
     Kind,
     Loss,
+    OtherPaths,
     PathStep,
     Precision,
     Reference,
@@ -103,6 +106,10 @@ class _Reader:
             drag_byte_s=value.number("drag_byte_s"),
             stale_curve=value.many("stale_curve", _stale_point),
             path=value.many("path", _step),
+            handovers=value.many("handovers", _handover),
+            other_paths=value.optional("other_paths", self._other_paths),
+            # Reports of earlier versions have no such member.
+            release=value.optional_text("release") or "",
             processes=value.counts("processes"),
             notes=value.texts("notes"),
             advice=value.text("advice"),
@@ -125,6 +132,11 @@ class _Reader:
             value.optional_text("slot"),
             # Reports of earlier versions do not say.
             choice(value.optional_text("precision") or "exact", "precision", Precision),
+        )
+
+    def _other_paths(self, value: JsonObject) -> OtherPaths:
+        return OtherPaths(
+            value.flag("on_every_path"), value.many("released", self._frame)
         )
 
     def _stack(self, value: JsonObject) -> Stack:
@@ -230,6 +242,17 @@ def _stale_point(value: JsonObject) -> StalePoint:
 
 def _staleness(value: JsonObject) -> Staleness:
     return Staleness(value.number("lower_s"), value.number("upper_s"))
+
+
+def _handover(value: JsonObject) -> Handover:
+    otherwise = value.optional_text("otherwise")
+    return Handover(
+        value.text("function"),
+        value.text("file"),
+        value.count("line"),
+        value.choice("fate", Fate),
+        None if otherwise is None else choice(otherwise, "otherwise", Fate),
+    )
 
 
 def _step(value: JsonObject) -> PathStep:

@@ -28,7 +28,7 @@ class JsonObject:
 
     def text(self, key: str) -> str:
         """A string."""
-        return str(self._of_type(key, str))
+        return _encodable(self._of_type(key, str), key)
 
     def optional_text(self, key: str) -> str | None:
         """A string or null."""
@@ -91,7 +91,7 @@ class JsonObject:
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of strings."""
-        return tuple(self._all_of(key, str))
+        return tuple(_encodable(value, key) for value in self._all_of(key, str))
 
     def counts(self, key: str) -> tuple[int, ...]:
         """A list of whole numbers."""
@@ -116,6 +116,15 @@ class JsonObject:
         if type(value) is not kind:
             refuse(f"{key} is missing or of another type")
         return value
+
+
+def _encodable(text: str, key: str) -> str:
+    """Text that can be written; bytes of file names that are no text may be in it."""
+    try:
+        text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        refuse(f"{key} holds half a character")
+    return text
 
 
 def _is_finite(value: float) -> bool:

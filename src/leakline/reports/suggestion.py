@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from leakline.model.finding import Cause, Engine, Finding, Kind, Precision
 from leakline.model.stack import Frame, Stack
+from leakline.reports import source_evidence
 from leakline.reports.calls import label
 from leakline.reports.headlines import allocating_frame, frame_with_file
 from leakline.reports.quantities import bytes_in_words, plural
@@ -60,8 +61,12 @@ def suggest(finding: Finding, spots: Spots) -> Suggestion:
 def _release(finding: Finding, spots: Spots) -> Suggestion:
     return Suggestion(
         finding.advice or _action(finding, spots),
-        (*_reasons(finding, spots), *_siblings(finding, spots)),
-        _checks(finding),
+        (
+            *_reasons(finding, spots),
+            *source_evidence.reasons(finding, spots),
+            *_siblings(finding, spots),
+        ),
+        (*source_evidence.checks(finding, spots), *_checks(finding)),
     )
 
 
@@ -93,10 +98,17 @@ def _without_place(finding: Finding, spots: Spots) -> str:
 
 
 def _release_function(finding: Finding) -> str:
-    """The function that releases such blocks elsewhere, as words to append."""
+    """The function that releases such blocks elsewhere, as words to append.
+
+    One that also allocated or lost the block works with it; that is not its purpose.
+    """
+    if finding.release:
+        return f" with `{finding.release}`"
+    stacks = [finding.allocation, *([finding.loss.stack] if finding.loss else [])]
+    users = {frame.function for stack in stacks for frame in stack.frames}
     for stack in finding.sibling_frees:
         frame = frame_with_file(stack)
-        if frame and frame.function:
+        if frame and frame.function and frame.function not in users:
             return f" with `{label(frame)}`"
     return ""
 

@@ -11,6 +11,7 @@ from leakline.static.engine.context import Options
 from leakline.static.engine.defects import Brought, Defect
 from leakline.static.engine.function import Checked
 from leakline.static.models.library import Models
+from leakline.static.partners import Releasers
 from leakline.static.program import Program
 from leakline.static.reporting import Reporter
 from leakline.static.schedule import Schedule, local_processes
@@ -90,7 +91,9 @@ def analyse(
     """
     checked = _check(program, models, options, progress)
     shown = list(_reported(program, checked))
-    findings, suppressed = split_suppressed(Reporter(program).findings(shown))
+    findings, suppressed = split_suppressed(
+        Reporter(program, Releasers(program, checked)).findings(shown)
+    )
     defects = sum(len(found.defects) for found in checked.values())
     return Analysis(
         findings=findings,

@@ -42,7 +42,7 @@ def parse_facts(content: bytes, name: str) -> Unit:
     try:
         first, last = json.loads(lines[0]), json.loads(lines[-1])
         if first.get("format") != "leakline-facts" or first.get("version") != VERSION:
-            raise FactsError(f"{name} holds no facts of version {VERSION}.")
+            raise FactsError(f"The facts in {name} are not of version {VERSION}.")
         if last.get("end") != (len(lines) - 2) // 2:
             raise FactsError(f"The facts in {name} are cut short.")
         return _unit(first, lines[1:-1])

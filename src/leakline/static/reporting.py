@@ -15,11 +15,13 @@ from leakline.model.finding import (
     Handover,
     Kind,
     Loss,
+    OtherPaths,
     PathStep,
 )
 from leakline.model.stack import Frame, Stack
 from leakline.static.engine.defects import Brought, Defect, Step
 from leakline.static.engine.summary import Place
+from leakline.static.partners import Releasers
 from leakline.static.program import Program
 
 if TYPE_CHECKING:
@@ -31,8 +33,9 @@ _RELEASES = {"operator.delete": "delete", "operator.delete.array": "delete[]"}
 class Reporter:
     """Makes findings, with places resolved to files and lines."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, releasers: Releasers) -> None:
         self._program = program
+        self._releasers = releasers
         self._bodies: dict[str, Body] = {}
         self._here = Path.cwd()
 
@@ -74,7 +77,8 @@ class Reporter:
             loss=self._loss(defect),
             path=self._path(defect, brought),
             handovers=tuple(self._handovers(defect)),
-            release=_release(defect),
+            release=self._release(defect),
+            other_paths=self._other_paths(defect),
             notes=notes + _conditions(defect),
             advice=self._advice(defect),
         )
@@ -102,11 +106,24 @@ class Reporter:
                 item.callee, frame.file, frame.line, item.fate, item.otherwise
             )
 
+    def _other_paths(self, defect: Defect) -> OtherPaths | None:
+        seen = defect.other_paths
+        if seen is None or defect.ending is None:
+            return None
+        return OtherPaths(seen.on_every_path, tuple(map(self.frame, seen.released)))
+
+    def _release(self, defect: Defect) -> str:
+        if defect.allocation is None:
+            return ""
+        family = defect.allocation.family
+        own = self._releasers.of(defect.allocation)
+        return own or _RELEASES.get(family, family)
+
     def _advice(self, defect: Defect) -> str:
         ending, allocation = defect.ending, defect.allocation
         if ending is None or allocation is None:
             return ""
-        family = _release(defect) or "its owner"
+        family = self._release(defect) or "its owner"
         name = defect.holder or "the result"
         line = self.frame(ending.place).line
         if ending.cause is Cause.NEVER_STORED:
@@ -131,11 +148,6 @@ class Reporter:
     def _relative(self, path: str) -> str:
         folder = str(self._here) + os.sep
         return path.removeprefix(folder)
-
-
-def _release(defect: Defect) -> str:
-    family = "" if defect.allocation is None else defect.allocation.family
-    return _RELEASES.get(family, family)
 
 
 def _group_keys(defect: Defect) -> list[object]:

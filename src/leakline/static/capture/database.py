@@ -12,18 +12,13 @@ from leakline.static.capture.response import expand, reader_in
 from leakline.static.capture.tools import Invocation, interpret, is_build_tool
 
 NAME = "compile_commands.json"
+# The database of a project with a million sources is below this.
+_LARGEST_FILE_BYTES = 4 << 30
 
 
 def read_database(path: Path) -> Build:
     """Read the compilations of a database file, and the links found beside it."""
-    try:
-        entries = json.loads(path.read_bytes())
-    except OSError as error:
-        raise CheckError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise CheckError(f"{path} is not valid JSON: {error}.") from error
-    if not isinstance(entries, list):
-        raise CheckError(f"{path} holds no list of compile commands.")
+    entries = _entries(path)
     found: dict[Path, Compilation] = {}
     remarks = []
     for number, entry in enumerate(entries):
@@ -36,9 +31,23 @@ def read_database(path: Path) -> Build:
     return Build(tuple(found.values()), links_beside(path), tuple(remarks))
 
 
+def _entries(path: Path) -> list[Any]:
+    try:
+        if path.stat().st_size > _LARGEST_FILE_BYTES:
+            raise CheckError(f"{path} is too large for a list of compile commands.")
+        entries = json.loads(path.read_bytes())
+    except OSError as error:
+        raise CheckError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise CheckError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(entries, list):
+        raise CheckError(f"{path} holds no list of compile commands.")
+    return entries
+
+
 def _compilations(entry: dict[str, Any], base: Path) -> list[Compilation]:
     directory = (base / entry["directory"]).absolute()
-    arguments = entry.get("arguments") or shlex.split(entry["command"])
+    arguments = entry.get("arguments") or _words(entry["command"])
     if not all(isinstance(argument, str) for argument in arguments):
         raise TypeError("arguments must be text")
     if not is_build_tool(Path(arguments[0]).name):
@@ -46,3 +55,9 @@ def _compilations(entry: dict[str, Any], base: Path) -> list[Compilation]:
         arguments[0] = "c++" if arguments[0].endswith("++") else "cc"
     expanded = expand(arguments, reader_in(directory))
     return interpret(Invocation(directory, tuple(expanded)))[0]
+
+
+def _words(command: object) -> list[str]:
+    if not isinstance(command, str):
+        raise TypeError("the command must be text")
+    return shlex.split(command)

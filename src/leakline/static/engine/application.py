@@ -10,6 +10,7 @@ from leakline.static.engine.exceptions import begin
 from leakline.static.engine.findings import Event, record
 from leakline.static.engine.heap import allocate, follow, mark_pointed, release
 from leakline.static.engine.places import place_of
+from leakline.static.engine.releases import is_argument, note_partner
 from leakline.static.engine.state import ESCAPED, FREED, State
 from leakline.static.engine.summary import (
     Allocation,
@@ -133,6 +134,8 @@ class Application:
                 memory.escape(self._ctx, self._s, self._value(shared))
         for item in d.frees:
             value = self._value(item.value)
+            if is_argument(item.value):
+                note_partner(self._ctx, value, item.places[-1].function)
             release(self._ctx, self._s, value, item.family, detail=item.places)
         if d.frees:
             for name in d.overwritten:

@@ -29,6 +29,7 @@ from leakline.static.instructions import (
 
 if TYPE_CHECKING:
     from leakline.static.engine.control import Flow
+    from leakline.static.engine.defects import Partners
     from leakline.static.engine.findings import Candidate
     from leakline.static.engine.summary import Allocation, Summary
     from leakline.static.models.language import Model
@@ -106,6 +107,8 @@ class Context:
         unwound: Some state is, or was, on its way with an exception.
         own: Ids of the globals that the function names.
         projected: Summaries of callees, as far as they concern this function.
+        released: Site of objects to the locations where such objects are released.
+        partners: Functions that made and that released an object.
         here: Location of the instruction being walked.
         block: Number of the block being walked.
     """
@@ -133,6 +136,8 @@ class Context:
     block: int = 0
     own: frozenset[str] = frozenset()
     projected: "dict[str, Summary]" = field(default_factory=dict)
+    released: dict[object, dict[int, None]] = field(default_factory=dict)
+    partners: "dict[Partners, None]" = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.own = frozenset(map(self.surroundings.global_id, self.function.globals))

@@ -34,6 +34,34 @@ class Handing:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherPaths:
+    """What other paths than the one that loses an object do with such objects.
+
+    Attributes:
+        on_every_path: Every way from the allocation out of the function passes the
+            place where the object is lost.
+        released: Where they release it and may still come to that place.
+    """
+
+    on_every_path: bool = False
+    released: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Partners:
+    """A function that hands out objects, and one that such an object was given to.
+
+    Attributes:
+        maker: Id of a function of the program.
+        partner: Id of the function that released the object, or the family of the
+            library function that did.
+    """
+
+    maker: str
+    partner: str
+
+
+@dataclass(frozen=True, slots=True)
 class Defect:
     """One confirmed defect of one function.
 
@@ -47,6 +75,7 @@ class Defect:
         when: Conditions on what callers pass, in words.
         manifest: It does not depend on what callers pass.
         handings: Calls that were given the object on the way.
+        other_paths: None when a caller passed the object.
     """
 
     identity: str
@@ -60,6 +89,7 @@ class Defect:
     when: tuple[str, ...]
     manifest: bool
     handings: tuple[Handing, ...]
+    other_paths: OtherPaths | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from leakline.static.engine.defects import Brought, Defect, Ending, Handing, Ste
 from leakline.static.engine.findings import Candidate, Event
 from leakline.static.engine.naming import Namer, nameable
 from leakline.static.engine.places import place_of
+from leakline.static.engine.releases import other_paths
 from leakline.static.engine.state import State
 from leakline.static.engine.summary import Allocation, Conditions, Disjunct, Place
 from leakline.static.engine.words import (
@@ -40,6 +41,7 @@ def defect_of(ctx: Context, met: Candidate, identity: str) -> Defect:
         when=_when(ctx, met.state),
         manifest=not conditions,
         handings=_handings(ctx, met),
+        other_paths=None if allocation is None else other_paths(ctx, met, allocation),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from leakline.model.finding import Kind
 from leakline.static.engine.context import Context, Options, Surroundings
 from leakline.static.engine.control import flow_of
-from leakline.static.engine.defects import Brought, Defect
+from leakline.static.engine.defects import Brought, Defect, Partners
 from leakline.static.engine.explain import (
     argument_conditions,
     brought_by,
@@ -40,6 +40,7 @@ class Checked:
 
     summary: Summary
     defects: tuple[Defect, ...] = ()
+    partners: tuple[Partners, ...] = ()
     brought: tuple[Brought, ...] = ()
     taint: str = ""
     unseen: str = ""
@@ -75,6 +76,7 @@ def check_function(
     return Checked(
         summary=summary,
         defects=defects,
+        partners=tuple(ctx.partners),
         brought=brought,
         taint=taint,
         unseen=SOLVER_CRASHED if SOLVER_CRASHED in ctx.taints else "",

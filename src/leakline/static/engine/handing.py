@@ -9,7 +9,7 @@ from leakline.static.engine.state import ALLOCATED, State
 from leakline.static.engine.summary import Disjunct, NamedValue, Summary
 from leakline.static.engine.values import HEAP, Value
 from leakline.static.instructions import Call, Invoke
-from leakline.static.models.language import Model, Result
+from leakline.static.models.language import Model, Result, source_name
 
 
 class Given(NamedTuple):
@@ -56,7 +56,7 @@ def note_model(
     if not ctx.replaying:
         return
     for index, base in _blocks(ctx, s, values):
-        given = Given(model.name, _fate_by(model, index), None)
+        given = Given(source_name(model.name), _fate_by(model, index), None)
         record(ctx, s, Event("given", row.location, base, given))
 
 

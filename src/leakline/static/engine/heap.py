@@ -6,6 +6,7 @@ from leakline.static.engine.constraints import is_null, refine
 from leakline.static.engine.context import Context
 from leakline.static.engine.findings import Drop, Event, record, report
 from leakline.static.engine.ranges import NON_NULL
+from leakline.static.engine.releases import note_release
 from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, State
 from leakline.static.engine.summary import Allocation
 from leakline.static.engine.values import GLOBAL, HEAP, STACK, SYMBOL, Value
@@ -58,6 +59,7 @@ def release(
         memory.escape(ctx, s, value)
         return
     record(ctx, s, Event("freed", ctx.here, base, detail))
+    note_release(ctx, base)
     _drop_contents(ctx, s, base)
     s.writable_objects()[base] = FREED
     if kind == SYMBOL:

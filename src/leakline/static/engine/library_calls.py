@@ -10,6 +10,7 @@ from leakline.static.engine.handing import note_model
 from leakline.static.engine.heap import allocate, release, use
 from leakline.static.engine.places import place_of
 from leakline.static.engine.ranges import NON_NULL, UNBOUNDED, Range
+from leakline.static.engine.releases import note_partner
 from leakline.static.engine.state import State
 from leakline.static.engine.summary import Allocation
 from leakline.static.engine.values import HEAP, STACK, Value
@@ -69,6 +70,7 @@ def _touch_arguments(ctx: Context, s: State, model: Model, values: list[Value]) 
         memory.change_globals(ctx, s)
     for item in model.frees:
         for value in _chosen(values, (item.argument,)):
+            note_partner(ctx, value, item.family)
             release(ctx, s, value, item.family, detail=model.name)
 
 

@@ -4,6 +4,7 @@ from leakline.static.engine.context import Context
 from leakline.static.engine.ranges import UNBOUNDED, Range
 from leakline.static.engine.values import Value
 from leakline.static.facts import SourceType
+from leakline.static.models.language import source_name
 
 _UNKNOWN_TYPE = -1
 _LONGEST_TEXT = 60
@@ -150,7 +151,9 @@ def _object(ctx: Context, base: int) -> tuple[str, int] | None:
 
 
 def _called(key: tuple[object, ...]) -> tuple[str, int] | None:
-    return (f"{key[3]}()", _UNKNOWN_TYPE) if isinstance(key[3], str) else None
+    return (
+        (f"{source_name(key[3])}()", _UNKNOWN_TYPE) if isinstance(key[3], str) else None
+    )
 
 
 def _parameter(ctx: Context, index: int) -> tuple[str, int] | None:

@@ -120,6 +120,9 @@ class Model:
 
 DEFAULT_FAMILY = "free"
 
+# What headers of the C library put before functions that newer standards changed.
+_RENAMED = re.compile(r"^__isoc\d+_")
+
 _LINE = re.compile(r"^(?P<names>[\w:.$* ]+?)\s*\{(?P<behaviours>[^{}]*)\}$")
 _WORD = r"(?:\s+(?P<family>(?!or\b|zeroed\b|size\b|unless\b)[\w.]+))?"
 _OBJECT = (
@@ -150,6 +153,11 @@ _PLAIN: dict[str, dict[str, object]] = {
     "return nonnull": {"result": Result.NON_NULL},
     "return size": {"result": Result.SIZE},
 }
+
+
+def source_name(function: str) -> str:
+    """The name by which the source calls a library function."""
+    return _RENAMED.sub("", function)
 
 
 def parse(text: str, source: str) -> Iterator[Model]:
