@@ -8,7 +8,7 @@ SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
 # What a build needs beyond gcc and make; CMake and Ninja come from PyPI.
 BUILD_PACKAGES := g++ libc6-dev python3-venv clang-19 llvm-19-dev
 # Programs that the tests run under Leakline and compare with a plain run.
-TEST_PACKAGES := bash bzip2 chromium chromium-driver dwz gawk git gzip \
+TEST_PACKAGES := bash bzip2 ccache chromium chromium-driver dwz gawk git gzip \
     nginx-light openssl perl python3 redis-server redis-tools sqlite3 xz-utils
 # Readers of our reports, manual page and completions.
 TEST_PACKAGES += fish golang-go groff jq patch procps zsh

@@ -89,6 +89,16 @@ PACKAGES = (
         needed=("libssl-dev", "zlib1g-dev"),
         held_out=True,
     ),
+    Package("mawk", "mawk=1.3.4.20200120-3.1", held_out=True),
+    Package(
+        "bc",
+        "bc=1.07.1-3",
+        build=WITHOUT_MANUAL,
+        needed=("bison", "ed", "flex", "texinfo"),
+        held_out=True,
+    ),
+    Package("sed", "sed=4.9-1+deb12u1", build=WITHOUT_MANUAL, held_out=True),
+    Package("socat", "socat=1.7.4.4-2", needed=("libssl-dev",), held_out=True),
 )
 
 

@@ -10,9 +10,12 @@ import pytest
 from leakline.errors import CheckError
 from leakline.static.capture import recorder
 from leakline.static.capture.archives import member_names
+from leakline.static.capture.clang_log import logged_compilations
 from leakline.static.capture.command import Build
 
 REAL_GCC = shutil.which("gcc") or "gcc"
+REAL_CLANG = shutil.which("clang-19") or "clang-19"
+REAL_CCACHE = shutil.which("ccache") or "ccache"
 REAL_AR = shutil.which("ar") or "ar"
 
 # Takes arguments as a compiler does and touches its output.
@@ -195,6 +198,55 @@ def test_gcc_called_by_its_full_path_is_seen(gcc_project: Path, work: Path) -> N
     assert build.compilations[0].flags == ("-DX=a b",)
     assert build.links[0].inputs == (gcc_project / "m.c", gcc_project / "a.o")
     subprocess.run([gcc_project / "prog"], check=True)
+
+
+def test_clang_called_by_its_full_path_is_seen(gcc_project: Path, work: Path) -> None:
+    clang = REAL_CLANG
+    script = (
+        f'{clang} -c a.c -DTEXT=\\"a\\ b\\" -I include -std=c99 -o a.o && '
+        f"{clang} -c m.c -o m.o && {clang} a.o m.o -o prog && {clang} a.c m.c -o one"
+    )
+    status, build = record_build(["sh", "-c", script], work)
+    assert status == 0
+    assert {c.output: c.source for c in build.compilations} == {
+        gcc_project / "a.o": "a.c",
+        gcc_project / "m.o": "m.c",
+        gcc_project / "a.c": "a.c",
+        gcc_project / "m.c": "m.c",
+    }
+    first = build.compilations[0]
+    assert {'-DTEXT="a b"', "-Iinclude", "-std=c99"} <= set(first.flags)
+    inputs = {link.output.name: link.inputs for link in build.links}
+    assert inputs == {
+        "prog": (gcc_project / "a.o", gcc_project / "m.o"),
+        "one": (gcc_project / "a.c", gcc_project / "m.c"),
+    }
+
+
+def test_clang_in_the_path_is_not_seen_twice(gcc_project: Path, work: Path) -> None:
+    status, build = record_build(["clang-19", "-c", "a.c", "-o", "a.o"], work)
+    assert status == 0
+    (only,) = build.compilations
+    assert (only.output, only.flags) == (gcc_project / "a.o", ())
+
+
+def test_a_log_of_clang_that_is_cut_short_does_no_harm(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b'[Logging clang options]\n "clang" "-cc1" "-triple" "x86')
+    assert list(logged_compilations(log)) == []
+    assert list(logged_compilations(tmp_path / "absent")) == []
+
+
+def test_a_compiler_behind_a_cache_that_knows_the_answer_is_seen(
+    gcc_project: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CCACHE_DIR", str(work / "ccache"))
+    monkeypatch.delenv("CCACHE_DISABLE", raising=False)
+    command = [REAL_CCACHE, REAL_GCC, "-c", "a.c", "-o", "a.o"]
+    subprocess.run(command, check=True)
+    status, build = record_build(command, work)
+    assert status == 0
+    assert [c.output for c in build.compilations] == [gcc_project / "a.o"]
 
 
 @pytest.mark.usefixtures("gcc_project")

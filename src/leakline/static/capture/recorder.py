@@ -8,9 +8,14 @@ from pathlib import Path
 
 from leakline.errors import CheckError
 from leakline.static.capture.archives import unseen_archives
-from leakline.static.capture.command import Build, Compilation, LinkStep
+from leakline.static.capture.clang_log import logged_compilations
+from leakline.static.capture.command import Build, LinkStep
 from leakline.static.capture.response import expand
-from leakline.static.capture.stand_ins import watching_environment, write_stand_ins
+from leakline.static.capture.stand_ins import (
+    CLANG_LOG,
+    watching_environment,
+    write_stand_ins,
+)
 from leakline.static.capture.tools import Invocation, interpret
 
 
@@ -49,7 +54,7 @@ def _messages() -> int | None:
 
 def read_records(folder: Path) -> Build:
     """Interpret the records of a build, in the order they were made."""
-    compilations: dict[Path, Compilation] = {}
+    compilations = {c.output: c for c in logged_compilations(folder / CLANG_LOG)}
     links: dict[Path, LinkStep] = {}
     for path in sorted(folder.glob("*.done"), key=lambda p: p.stat().st_mtime_ns):
         compiled, linked = interpret(_invocation(path))

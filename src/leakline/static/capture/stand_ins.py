@@ -2,9 +2,10 @@
 
 A stand-in writes directory and arguments into a file of its own and then becomes the
 real tool. There are two kinds. Those named like tools come first in a build's PATH.
-GCC called by its full path passes them by, but looks for its own parts (the compiler
-proper, the linker's front end) where COMPILER_PATH says; stand-ins for these note how
-the process that calls them was itself called.
+A compiler called by its full path passes them by, but looks for its parts (GCC's compiler
+proper and linker's front end, clang's linker) where COMPILER_PATH says; stand-ins for
+these note how the process that calls them was itself called. What clang compiles without
+linking it logs by itself, and ccache is told not to answer without a compiler.
 """
 
 import os
@@ -13,10 +14,12 @@ import shlex
 from pathlib import Path
 
 from leakline.static.cache import write_atomically
+from leakline.static.capture.clang_log import FILE_VARIABLE, VARIABLE
 from leakline.static.capture.tools import is_build_tool
 
-PARTS = ("cc1", "cc1plus", "collect2")
+PARTS = ("cc1", "cc1plus", "collect2", "ld", "ld.lld")
 PARTS_FOLDER = "parts"
+CLANG_LOG = "clang.log"
 
 # Sets `record` to the name of a new empty file. Numbers grow with each record, so that
 # the order of a build is the order of names.
@@ -40,13 +43,21 @@ _RESPONSE = """\
         esac
 """
 
+# What the build was started with comes back, where it was something else.
+_RESTORE = """\
+    unset CC_PRINT_OPTIONS CC_PRINT_OPTIONS_FILE
+    if [ -n "$LEAKLINE_CCACHE" ]; then
+        unset CCACHE_DISABLE
+    fi
+"""
+
 _TOOL = f"""#!/bin/sh
 {_WATCHED}{_RECORD}    for argument in "$@"; do
 {_RESPONSE}    done
     printf '%s\\0' "$(pwd)" NAME "$@" > "$record"
     mv "$record" "$record.done"
     export LEAKLINE_CAPTURED=1
-fi
+{_RESTORE}fi
 exec REAL "$@"
 """
 
@@ -90,10 +101,15 @@ def watching_environment(tools: Path, records: Path) -> dict[str, str]:
     environment.pop("LEAKLINE_CAPTURED", None)
     theirs = environment.get("COMPILER_PATH", "")
     environment["LEAKLINE_COMPILER_PATH"] = theirs
+    if VARIABLE not in environment:
+        environment[VARIABLE] = "1"
+        environment[FILE_VARIABLE] = str(records / CLANG_LOG)
+    if "CCACHE_DISABLE" not in environment:
+        environment["CCACHE_DISABLE"] = environment["LEAKLINE_CCACHE"] = "1"
     paths = [str(tools / PARTS_FOLDER), *([theirs] if theirs else [])]
     environment["COMPILER_PATH"] = os.pathsep.join(paths)
     for variable in ("CC", "CXX", "AR", "LD"):
-        # Not every compiler is GCC, and archivers have no parts.
+        # Archivers have no parts.
         stand_in = tools / Path(environment.get(variable, "")).name
         if environment.get(variable, "").startswith("/") and stand_in.is_file():
             environment[variable] = str(stand_in)

@@ -66,7 +66,7 @@ def _compiler(
     compilations = [
         _compilation(directory, parsed, source, name)
         for source in parsed.sources
-        if not PROBE.search(str(directory / source))
+        if not is_probe(directory, source)
     ]
     if parsed.makes_objects:
         return compilations, []
@@ -83,12 +83,12 @@ def _compilation(
     if "++" in name and "-x" not in flags and source.endswith(".c"):
         flags += ["-x", "c++"]
     if parsed.makes_objects and parsed.output and len(parsed.sources) == 1:
-        output = _absolute(directory, parsed.output)
+        output = absolute(directory, parsed.output)
     elif parsed.makes_objects:
-        output = _absolute(directory, Path(source).stem + ".o")
+        output = absolute(directory, Path(source).stem + ".o")
     else:
         # Compiled and linked in one go: no object remains, the source names it.
-        output = _absolute(directory, source)
+        output = absolute(directory, source)
     return Compilation(directory, source, tuple(flags), output)
 
 
@@ -102,8 +102,8 @@ def _cross_target(name: str) -> str:
 def _link(directory: Path, parsed: Parsed, objects: list[Path]) -> list[LinkStep]:
     if parsed.query or not (parsed.objects or objects):
         return []
-    inputs = [*objects, *(_absolute(directory, name) for name in parsed.objects)]
-    output = _absolute(directory, parsed.output or "a.out")
+    inputs = [*objects, *(absolute(directory, name) for name in parsed.objects)]
+    output = absolute(directory, parsed.output or "a.out")
     closed = not (parsed.shared or parsed.exports)
     return [LinkStep(output, tuple(inputs), tuple(parsed.libraries), closed)]
 
@@ -116,11 +116,17 @@ def _archive(directory: Path, arguments: Sequence[str]) -> list[LinkStep]:
     files = [name for name in names[1:] if not name.startswith("-")]
     if not files:
         return []
-    output, *members = (_absolute(directory, name) for name in files)
+    output, *members = (absolute(directory, name) for name in files)
     return [LinkStep(output, tuple(members))]
 
 
-def _absolute(directory: Path, name: str) -> Path:
+def is_probe(directory: Path, source: str) -> bool:
+    """Whether a configuration script compiles this to learn about the system."""
+    return PROBE.search(str(directory / source)) is not None
+
+
+def absolute(directory: Path, name: str) -> Path:
+    """The path of a file that a tool in a directory names."""
     parts: list[str] = []
     for part in (directory / name).parts:
         if part == ".." and len(parts) > 1:
