@@ -113,6 +113,8 @@ void ll_pages_settle(void) {
     if (ll_pages.state == LL_TRACKING_active) {
         ll_pages_lock();
         is_settled = true;
+        __atomic_store_n(&ll_pages.looker, (int)ll_syscall(SYS_gettid),
+                         __ATOMIC_RELEASE);
         // Taken before the scan: what it finds untouched was so at that time.
         ll_pages.now_ms = ll_pages_own_cpu_ns() / 1000000;
         ll_pages_scan_here();
@@ -123,6 +125,7 @@ void ll_pages_resume(void) {
     if (is_settled) {
         is_settled = false;
         ll_watch_drop_again();
+        __atomic_store_n(&ll_pages.looker, 0, __ATOMIC_RELEASE);
         ll_pages_unlock();
     }
 }

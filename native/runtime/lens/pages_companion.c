@@ -10,6 +10,7 @@
 #include "lens/pages_clocks.h"
 #include "lens/pages_merge.h"
 #include "lens/pages_state.h"
+#include "lens/pages_touches.h"
 #include "os/companion.h"
 #include "os/pinned.h"
 #include "os/syscall.h"
@@ -68,17 +69,36 @@ static void scan_once(const struct ll_presence* presence, uint64_t cpu_ns) {
     }
 }
 
+// What of the range the kernel brings back page by page.
+struct singled {
+    size_t count;      // pages
+    uint32_t mappings; // as of ll_pages
+};
+
 // New parts of the range are singled out as they come, and all of it when it was mapped
 // anew, which the kernel takes for new memory.
-static void single_out(struct ll_presence* presence) {
-    static size_t count;
-    static uint32_t mappings;
-    size_t now = __atomic_load_n(&ll_page_states.count, __ATOMIC_ACQUIRE);
-    uint32_t mappings_now = __atomic_load_n(&ll_pages.mappings, __ATOMIC_ACQUIRE);
-    if ((now != count || mappings_now != mappings) && !ll_pages.is_coarse) {
-        ll_presence_single_out(presence, ll_page_states.start, now << LL_PAGE_SHIFT);
-        count = now;
-        mappings = mappings_now;
+static void single_out(struct ll_presence* presence, struct singled* singled) {
+    struct singled now = {
+        .count = __atomic_load_n(&ll_page_states.count, __ATOMIC_ACQUIRE),
+        .mappings = __atomic_load_n(&ll_pages.mappings, __ATOMIC_ACQUIRE),
+    };
+    if (ll_page_touches_have_ended(presence)) {
+        singled->count = 0;
+    }
+    if (now.count != singled->count || now.mappings != singled->mappings) {
+        ll_pages.is_coarse = !ll_presence_single_out(presence, ll_page_states.start,
+                                                     now.count << LL_PAGE_SHIFT);
+        *singled = now;
+    }
+}
+
+// Whoever holds the lock may wait for a page that only the assistant could bring.
+static void take_lock(struct ll_presence* presence, struct singled* singled) {
+    while (!ll_lock_try(&ll_pages.lock)) {
+        if (ll_page_touches_have_ended(presence)) {
+            singled->count = 0;
+        }
+        sleep_ms(1);
     }
 }
 
@@ -97,17 +117,19 @@ static uint64_t time_to_sleep(uint64_t interval, uint64_t elapsed_ns) {
 
 void ll_pages_keep_watch(void) {
     struct ll_presence presence;
+    struct singled singled = {0};
     uint64_t interval = ll_options.scan_ms;
     if (!ll_presence_open(&presence)) {
         return;
     }
+    ll_page_touches_start(&presence);
     for (;;) {
         uint64_t cpu_ns = ll_pages_cpu_ns();
         uint64_t elapsed_ns = cpu_ns - ll_pages.watch.last_cpu_ns;
         if (elapsed_ns >= interval * NS_PER_MS) {
             uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-            single_out(&presence);
-            ll_lock_take(&ll_pages.lock);
+            single_out(&presence, &singled);
+            take_lock(&presence, &singled);
             if (ll_pages.state == LL_TRACKING_active) {
                 scan_once(&presence, cpu_ns);
             }

@@ -10,6 +10,7 @@
 #include "lens/pages_clocks.h"
 #include "lens/pages_merge.h"
 #include "lens/pages_state.h"
+#include "lens/pages_touches.h"
 #include "lens/stack_records.h"
 #include "os/backing.h"
 #include "os/footprint.h"
@@ -18,10 +19,12 @@
 
 enum { STEPS_SHIFT = 3, STEPS = 1 << STEPS_SHIFT };
 
-// How long some bytes have been idle; `flags` are LL_IDLE_*.
+// How long some bytes have been idle; `flags` are LL_IDLE_*, `last_touch` is the node
+// of the last touch that was noted, or 0.
 struct idle {
     uint64_t lower_ms;
     uint32_t flags;
+    uint32_t last_touch;
 };
 
 struct census {
@@ -50,7 +53,8 @@ static uint64_t bucket_start(uint64_t bucket) {
 static struct idle idle_of_page(uintptr_t address, uint64_t now_ms) {
     uint64_t state = __atomic_load_n(ll_page_state(address), __ATOMIC_RELAXED);
     uint64_t time = state & LL_PAGE_TIME;
-    struct idle idle = {.flags = LL_IDLE_lower};
+    struct idle idle = {.flags = LL_IDLE_lower,
+                        .last_touch = ll_page_touches_last(address)};
     if (time >= LL_PAGE_FIRST && now_ms > time - LL_PAGE_FIRST) {
         idle.lower_ms = now_ms - (time - LL_PAGE_FIRST) - 1;
         idle.flags |= (state & LL_PAGE_SEEN) == 0 ? LL_IDLE_never_used : 0;
@@ -62,6 +66,9 @@ static struct idle least_idle(struct idle one, struct idle other) {
     return (struct idle){
         .lower_ms = one.lower_ms < other.lower_ms ? one.lower_ms : other.lower_ms,
         .flags = one.flags & other.flags,
+        .last_touch = other.lower_ms < one.lower_ms || one.last_touch == 0
+                          ? other.last_touch
+                          : one.last_touch,
     };
 }
 
@@ -90,6 +97,7 @@ static void count(struct census* census, ll_site site, struct idle idle,
     struct ll_group_key key = {
         .kind = (uint32_t)bucket_of(idle.lower_ms) + 1,
         .stack = site,
+        .loss = idle.last_touch,
         .cause = idle.flags,
     };
     struct ll_group* group = ll_groups_find(&census->groups, &key);
@@ -201,8 +209,10 @@ static void write_groups(struct ll_groups* groups) {
     const struct ll_group* group = ll_groups_sorted(groups);
     for (size_t i = 0; i < groups->count; i++, group++) {
         ll_stack_records_write(group->key.stack);
+        ll_stack_records_write(group->key.loss);
         struct ll_record_idle record = {
             .stack = group->key.stack,
+            .last_use = group->key.loss,
             .flags = group->key.cause,
             .lower_ms = bucket_start(group->key.kind - 1),
             .longest_ms = group->indirect_blocks,
@@ -257,6 +267,7 @@ void ll_pages_write(void) {
         return;
     }
     write_tracking();
+    ll_page_touches_write();
     write_merging();
     if (ll_pages.ended != NULL) {
         say_not_seen(ll_pages.ended);

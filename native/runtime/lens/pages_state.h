@@ -12,6 +12,7 @@ struct ll_pages_lens {
     struct ll_lock lock; // whoever changes the watch; the companion may die with it
     struct ll_watch watch;
     uint32_t mappings; // how often the heap was mapped anew
+    int looker;        // thread that looks at the stopped world; 0: none
     uint64_t now_ms;   // processor time of the look under way
     const char* ended; // why the watch ended: a sentence, or NULL
 };

@@ -9,7 +9,17 @@
 // time. False when the system refuses.
 bool ll_companion_start(void (*run)(void));
 
-// Ends it, wherever it is. The program goes on as without it.
+// For the companion: starts a second one, which has the same descriptors as the first.
+// Once at a time. False when the system refuses.
+bool ll_assistant_start(void (*run)(void));
+
+// True while it runs.
+bool ll_assistant_is_alive(void);
+
+// For the companion: ends the second one.
+void ll_assistant_stop(void);
+
+// Ends both, wherever they are. The program goes on as without it.
 void ll_companion_stop(void);
 
 // True while it runs. It also ends when the thread that started it does.

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -34,11 +33,6 @@ struct scan_region {
 #define PAGEMAP_SCAN_CALL _IOWR('f', 16, struct scan_request)
 enum { CATEGORY_PRESENT = 1 << 3, CATEGORY_SWAPPED = 1 << 4 };
 
-#ifndef UFFD_USER_MODE_ONLY
-#define UFFD_USER_MODE_ONLY 1
-#endif
-#define FEATURE_WP_SHARED (UINT64_C(1) << 12) // since Linux 5.19
-
 enum { REGIONS = 512, ENTRIES = 512 };
 
 static const uint64_t present_bit = UINT64_C(1) << 63;
@@ -68,23 +62,8 @@ static bool can_scan(const struct ll_presence* presence) {
     return scan(presence, &request) >= 0;
 }
 
-// Registered but never armed: for such memory the kernel maps no neighbours.
-static int open_faults(void) {
-    long file =
-        ll_syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
-    if (file < 0) {
-        return -1;
-    }
-    struct uffdio_api api = {.api = UFFD_API, .features = FEATURE_WP_SHARED};
-    if (ll_syscall(SYS_ioctl, file, UFFDIO_API, &api) != 0) {
-        ll_file_close((int)file);
-        return -1;
-    }
-    return (int)file;
-}
-
 bool ll_presence_open(struct ll_presence* presence) {
-    presence->faults = -1;
+    presence->faults = LL_NO_FAULTS;
     presence->pagemap = ll_file_open("/proc/self/pagemap", O_RDONLY);
     if (presence->pagemap < 0) {
         return false;
@@ -97,24 +76,16 @@ void ll_presence_close(struct ll_presence* presence) {
     if (presence->pagemap >= 0) {
         ll_file_close(presence->pagemap);
     }
-    if (presence->faults >= 0) {
-        ll_file_close(presence->faults);
-    }
+    ll_faults_close(&presence->faults);
     presence->pagemap = -1;
-    presence->faults = -1;
 }
 
 bool ll_presence_single_out(struct ll_presence* presence, uintptr_t start,
                             size_t size_bytes) {
-    if (presence->faults < 0) {
-        presence->faults = open_faults();
+    if (presence->faults.descriptor < 0) {
+        ll_faults_open_silent(&presence->faults);
     }
-    struct uffdio_register wanted = {
-        .range = {start, size_bytes},
-        .mode = UFFDIO_REGISTER_MODE_WP,
-    };
-    return presence->faults >= 0 &&
-           ll_syscall(SYS_ioctl, presence->faults, UFFDIO_REGISTER, &wanted) == 0;
+    return ll_faults_register(&presence->faults, start, size_bytes);
 }
 
 static bool visit_by_scan(const struct ll_presence* presence, uintptr_t start,
@@ -234,7 +205,7 @@ static enum ll_presence_verdict judge(struct ll_presence* presence, char* pages,
 }
 
 enum ll_presence_verdict ll_presence_try(uint64_t* touch_ns) {
-    struct ll_presence presence = {.pagemap = -1, .faults = -1};
+    struct ll_presence presence = {.pagemap = -1, .faults = LL_NO_FAULTS};
     size_t size = (size_t)TRIAL_PAGES * LL_PAGE_SIZE;
     enum ll_presence_verdict verdict = LL_PRESENCE_NONE;
     long file = ll_syscall(SYS_memfd_create, "leakline-trial", MFD_CLOEXEC);

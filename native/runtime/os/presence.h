@@ -6,10 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/faults.h"
+
 struct ll_presence {
-    int pagemap;   // /proc/self/pagemap; -1: not open
-    int faults;    // userfaultfd that keeps neighbours of a touched page out, or -1
-    bool can_scan; // the kernel lists present pages (6.7 and later)
+    int pagemap;             // /proc/self/pagemap; -1: not open
+    bool can_scan;           // the kernel lists present pages (6.7 and later)
+    struct ll_faults faults; // keeps neighbours of a touched page out
 };
 
 // False when the kernel does not tell. The descriptors are the caller's own.

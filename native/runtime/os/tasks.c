@@ -49,30 +49,40 @@ bool ll_tasks_visit(ll_tasks_visitor* visit, void* context) {
     return length >= 0;
 }
 
-// Writes "/proc/self/task/TID/NAME".
-static void task_path(char* path, int tid, const char* name) {
+static char* put_text(char* at, const char* text) {
+    while (*text != '\0') {
+        *at++ = *text++;
+    }
+    return at;
+}
+
+static char* put_number(char* at, int number) {
     char digits[12];
     char* digit = digits + sizeof digits;
-    const char* prefix = "/proc/self/task/";
-    while (*prefix != '\0') {
-        *path++ = *prefix++;
-    }
-    for (; tid > 0; tid /= 10) {
-        *--digit = (char)('0' + tid % 10);
+    for (; number > 0; number /= 10) {
+        *--digit = (char)('0' + number % 10);
     }
     while (digit < digits + sizeof digits) {
-        *path++ = *digit++;
+        *at++ = *digit++;
     }
-    *path++ = '/';
-    do {
-        *path++ = *name;
-    } while (*name++ != '\0');
+    return at;
+}
+
+enum { SELF = 0 };
+
+// Writes "/proc/PROCESS/task/TID/NAME".
+static void task_path(char* path, int process, int tid, const char* name) {
+    path = put_text(path, "/proc/");
+    path = process == SELF ? put_text(path, "self") : put_number(path, process);
+    path = put_number(put_text(path, "/task/"), tid);
+    *put_text(put_text(path, "/"), name) = '\0';
 }
 
 // Reads one small file of the thread as a string; its length, or below 0.
-static long read_task_file(int tid, const char* name, char* text, size_t capacity) {
+static long read_task_file(int process, int tid, const char* name, char* text,
+                           size_t capacity) {
     char path[64];
-    task_path(path, tid, name);
+    task_path(path, process, tid, name);
     int file = ll_file_open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
         return file;
@@ -119,10 +129,11 @@ static const char* status_field(const char* status, const char* name) {
 }
 
 // The file reads "running", or "NR ARG ... SP PC" or "-1 SP PC" in hexadecimal.
-static uintptr_t stack_pointer_of(int tid) {
+bool ll_task_sleep(int process, int tid, struct ll_sleep* sleep) {
     char text[256];
-    if (read_task_file(tid, "syscall", text, sizeof text) <= 0 || text[0] == 'r') {
-        return 0;
+    if (read_task_file(process, tid, "syscall", text, sizeof text) <= 0 ||
+        text[0] == 'r') {
+        return false;
     }
     const char* last = "";
     const char* before_last = "";
@@ -132,16 +143,34 @@ static uintptr_t stack_pointer_of(int tid) {
             last = at + 2;
         }
     }
-    return parse_hex(before_last);
+    *sleep = (struct ll_sleep){
+        .is_in_call = text[0] != '-',
+        .pc = parse_hex(last),
+        .stack_pointer = parse_hex(before_last),
+    };
+    return true;
+}
+
+bool ll_task_tells(int process) {
+    char text[256];
+    return read_task_file(process, process, "syscall", text, sizeof text) > 0;
+}
+
+uint64_t ll_task_blocked(int process, int tid) {
+    char status[4096];
+    bool is_there = read_task_file(process, tid, "status", status, sizeof status) > 0;
+    return is_there ? parse_hex(status_field(status, "SigBlk")) : UINT64_MAX;
 }
 
 struct ll_task ll_task_inspect(int tid) {
     char status[4096];
+    struct ll_sleep sleep = {0};
     struct ll_task task = {0};
-    if (read_task_file(tid, "status", status, sizeof status) > 0) {
+    if (read_task_file(SELF, tid, "status", status, sizeof status) > 0) {
         task.state = *status_field(status, "State");
         task.blocked = parse_hex(status_field(status, "SigBlk"));
-        task.stack_pointer = stack_pointer_of(tid);
+        (void)ll_task_sleep(SELF, tid, &sleep);
+        task.stack_pointer = sleep.stack_pointer;
     }
     return task;
 }

@@ -83,6 +83,12 @@ bool ll_world_ask(int pid, uint64_t value) {
     return ll_syscall(SYS_rt_sigqueueinfo, pid, ll_world_signal(), &information) == 0;
 }
 
+bool ll_world_ask_thread(int pid, int tid, uint64_t value) {
+    siginfo_t information = message(value);
+    return ll_syscall(SYS_rt_tgsigqueueinfo, pid, tid, ll_world_signal(),
+                      &information) == 0;
+}
+
 static long send_stop(int tid) {
     siginfo_t information = message(LL_STOP_MAGIC << 32 | stops);
     return ll_syscall(SYS_rt_tgsigqueueinfo, information.si_pid, tid, ll_world_signal(),

@@ -36,6 +36,9 @@ typedef void ll_signal_handler(int signal, siginfo_t* information, void* context
 // Asks a process, from the outside, by its stop signal and a value.
 bool ll_world_ask(int pid, uint64_t value);
 
+// The same for one thread of it.
+bool ll_world_ask_thread(int pid, int tid, uint64_t value);
+
 // Installs the handler for the stop signal. Called once at start.
 bool ll_world_start(int stop_signal, ll_signal_handler* others);
 

@@ -11,6 +11,7 @@
 #include "heap/heap.h"
 #include "lens/injector.h"
 #include "lens/pages.h"
+#include "lens/pages_touches.h"
 #include "os/syscall.h"
 #include "process/life.h"
 #include "process/process.h"
@@ -121,6 +122,9 @@ static void on_stop_signal(int signal, siginfo_t* information, void* context) {
     } else if (information->si_code == SI_QUEUE && value == LL_PAGES_MERGE_REQUEST &&
                allowed) {
         ll_process_merge_pages();
+    } else if (information->si_code == SI_QUEUE &&
+               value >> 32 == LL_PAGES_TOUCH_MAGIC && allowed) {
+        ll_page_touches_answer(value, context);
     } else if (ll_life.on_foreign_signal != NULL) {
         ll_life.on_foreign_signal(signal, information, context);
     }

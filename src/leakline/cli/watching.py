@@ -72,6 +72,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="with lens pages: record every block, for `leakline blocks`",
     )
     parser.add_argument(
+        "--touches",
+        action="store_true",
+        help="with lens pages: tell who used idle pages last; needs CAP_SYS_PTRACE or "
+        "/dev/userfaultfd",
+    )
+    parser.add_argument(
         "--compact",
         action="store_true",
         help="with lens pages: let pages that nobody uses share memory",
@@ -133,6 +139,16 @@ def check(arguments: Namespace, program: str | None = None) -> None:
         raise UsageError(f"--depth {arguments.depth} is not between 1 and {_DEEPEST}")
 
 
+# Arguments that switch something on, and what the runtime calls it.
+_SWITCHES = {
+    "loss_stacks": "loss_stacks",
+    "references": "references",
+    "raw_blocks": "raw_blocks",
+    "touches": "touch_stacks",
+    "compact": "compact",
+}
+
+
 def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
     """The options as the runtime reads them; only what the user chose is named."""
     lenses = dict.fromkeys(arguments.lens.split(","))
@@ -141,14 +157,9 @@ def runtime_options(arguments: Namespace, recording: str) -> dict[str, str]:
     options = {"recording": recording, "lens": ",".join(lenses)}
     if arguments.depth is not None:
         options["depth"] = str(arguments.depth)
-    if arguments.loss_stacks:
-        options["loss_stacks"] = "1"
-    if arguments.references:
-        options["references"] = "1"
-    if arguments.raw_blocks:
-        options["raw_blocks"] = "1"
-    if arguments.compact:
-        options["compact"] = "1"
+    options.update(
+        (name, "1") for switch, name in _SWITCHES.items() if getattr(arguments, switch)
+    )
     if arguments.no_children:
         options["children"] = "0"
     if arguments.budget is not None:

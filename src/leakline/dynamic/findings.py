@@ -75,7 +75,7 @@ def _finding(name: str, key: GroupKey, group: HeapGroup, losses: Losses) -> Find
         notes=(*group.notes, *notes),
     )
     if group.idle is not None:
-        finding = with_idleness(finding, group.idle)
+        finding = with_idleness(finding, group.idle, builder)
     if group.touches is not None:
         finding = with_touches(finding, group.touches, builder)
     return finding

@@ -4,7 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from leakline.dynamic.stacks import StackBuilder
 from leakline.model.finding import Engine, Finding, Staleness, StalePoint
+from leakline.model.stack import Stack
 
 # Points of a curve that reports show at most.
 CURVE_POINTS = 64
@@ -29,6 +31,8 @@ class Idleness:
         shortest_ms: The smallest bound of all.
         longest_ms: The largest bound of any block.
         passed: Since the shortest bound, by other clocks; None: not known.
+        last_touches: Bytes on pages by the last touch that was noted of them, as far as
+            any was: numbers of the stack table.
     """
 
     blocks: Counter[int] = field(default_factory=Counter)
@@ -37,6 +41,7 @@ class Idleness:
     shortest_ms: int | None = None
     longest_ms: int = 0
     passed: Passed | None = None
+    last_touches: Counter[int] = field(default_factory=Counter)
 
     def add(self, other: "Idleness") -> None:
         """Counts more blocks in."""
@@ -50,17 +55,26 @@ class Idleness:
             one for one in (self.shortest_ms, other.shortest_ms) if one is not None
         ]
         self.shortest_ms = min(bounds, default=None)
+        self.last_touches += other.last_touches
+
+    @property
+    def main_touch(self) -> int:
+        """The last touch noted of most bytes; 0 when none was."""
+        noted = [(size, -stack) for stack, size in self.last_touches.items()]
+        return -max(noted)[1] if noted else 0
 
 
-def with_idleness(finding: Finding, idle: Idleness) -> Finding:
+def with_idleness(finding: Finding, idle: Idleness, builder: StackBuilder) -> Finding:
     """The finding with what lens `pages` knows about its blocks."""
+    touch = builder.stack(idle.main_touch) if idle.main_touch else None
     return replace(
         finding,
         engines=(Engine.PAGES,),
         staleness=Staleness((idle.shortest_ms or 0) / _MS_PER_S, None),
         drag_byte_s=idle.drag_byte_ms / _MS_PER_S,
         stale_curve=_curve(idle.blocks),
-        notes=(*finding.notes, *_notes(idle)),
+        last_access=touch,
+        notes=(*finding.notes, *_notes(idle, touch)),
     )
 
 
@@ -75,7 +89,7 @@ def _curve(blocks: Counter[int]) -> tuple[StalePoint, ...]:
     return tuple(points[::-1][::step][::-1])
 
 
-def _notes(idle: Idleness) -> list[str]:
+def _notes(idle: Idleness, touch: Stack | None) -> list[str]:
     notes = []
     total = idle.blocks.total()
     if total > 1:
@@ -91,12 +105,26 @@ def _notes(idle: Idleness) -> list[str]:
             f"wall clock; blocks allocated in that time: "
             f"{idle.passed.allocations:,}"
         )
+    if touch is not None:
+        notes.append(_touch_note(idle, touch))
     if idle.part_bytes:
         notes.append(
             f"{idle.part_bytes:,} bytes of it are unused pages of large blocks that "
             "were used elsewhere more recently"
         )
     return notes
+
+
+def _touch_note(idle: Idleness, touch: Stack) -> str:
+    """What the stack stands for: pages are watched only at times."""
+    of_main = idle.last_touches[idle.main_touch]
+    others = len(idle.last_touches) - 1
+    rest = f", others by {others} other places" if others else ""
+    return (
+        f"pages with {of_main:,} bytes of it were last seen used by "
+        f"{touch.frames[0].function or 'unknown code'}{rest}; uses while a page was not "
+        "watched are not known"
+    )
 
 
 def _bound_of_share(blocks: Counter[int], count: int) -> int:

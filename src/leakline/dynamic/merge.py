@@ -173,7 +173,9 @@ def used_stacks(groups: Groups, keys: Iterable[GroupKey]) -> set[int]:
         for slot in groups[key].slots:
             used.add(slot.birth)
             used.add(0 if slot.is_variable else slot.holder)
-        touches = groups[key].touches
+        touches, idle = groups[key].touches, groups[key].idle
         if touches is not None:
             used |= touches.stacks
+        if idle is not None:
+            used.add(idle.main_touch)
     return used - {0}

@@ -36,7 +36,8 @@ def add_idle(
             kind = Kind.NEVER_USED if record.flags & Idle.NEVER_USED else Kind.STALE
             stack = stacks.number(record.stack)
             passed = passed_since(snapshot.clocks, record.lower_ms)
-            found = _group(record, log.key.pid, passed)
+            touch = stacks.number(record.last_use) if record.last_use else 0
+            found = _group(record, log.key.pid, passed, touch)
             take_reachable(groups, stack, found)
             group_at(groups, GroupKey(kind, stack, 0)).add(found)
 
@@ -51,7 +52,9 @@ def passed_since(clocks: list[ClocksRecord], lower_ms: int) -> Passed | None:
     return Passed(now.wall_ms - then.wall_ms, now.allocations - then.allocations)
 
 
-def _group(record: IdleRecord, pid: int, passed: Passed | None) -> HeapGroup:
+def _group(
+    record: IdleRecord, pid: int, passed: Passed | None, touch: int
+) -> HeapGroup:
     is_part = bool(record.flags & Idle.PART)
     idle = Idleness(
         blocks=Counter({record.lower_ms: record.blocks} if record.blocks else {}),
@@ -60,5 +63,6 @@ def _group(record: IdleRecord, pid: int, passed: Passed | None) -> HeapGroup:
         shortest_ms=record.lower_ms,
         longest_ms=record.longest_ms,
         passed=passed,
+        last_touches=Counter({touch: record.bytes} if touch else {}),
     )
     return HeapGroup(blocks=record.blocks, bytes=record.bytes, pids={pid}, idle=idle)

@@ -39,6 +39,7 @@ from leakline.recording._format import (
     StackHeldRecord,
     SuppressionsRecord,
     TouchedRecord,
+    TouchStacksRecord,
     TrackingRecord,
     Trigger,
     UsedBeforeRecord,
@@ -62,6 +63,7 @@ class Snapshot:
     idle: list[IdleRecord] = field(default_factory=list)
     tracking: TrackingRecord | None = None
     merging: MergingRecord | None = None
+    touch_stacks: TouchStacksRecord | None = None
     clocks: list[ClocksRecord] = field(default_factory=list)
     touched: list[TouchedRecord] = field(default_factory=list)
     sampling: SamplingRecord | None = None
@@ -244,16 +246,24 @@ def _add_to_snapshot(snapshot: Snapshot, record: Record) -> None:
             snapshot.births[record.address] = record.birth
         case RefinableRecord():
             snapshot.refinable.append(record)
+        case HeapTotalsRecord():
+            snapshot.totals = record
+        case _:
+            _take_pages(snapshot, record)
+
+
+def _take_pages(snapshot: Snapshot, record: Record) -> None:
+    match record:
         case IdleRecord():
             snapshot.idle.append(record)
         case TrackingRecord():
             snapshot.tracking = record
         case MergingRecord():
             snapshot.merging = record
+        case TouchStacksRecord():
+            snapshot.touch_stacks = record
         case ClocksRecord():
             snapshot.clocks.append(record)
-        case HeapTotalsRecord():
-            snapshot.totals = record
         case _:
             _take_accesses(snapshot, record)
 

@@ -73,7 +73,7 @@ def with_touches(finding: Finding, touches: Touches, builder: StackBuilder) -> F
         finding,
         engines=tuple(dict.fromkeys((*finding.engines, Engine.ACCESSES))),
         confidence=_confidence(finding),
-        last_access=builder.stack(main) if main else None,
+        last_access=builder.stack(main) if main else finding.last_access,
         used_before=tuple(
             builder.stack(one) for one in touches.used_before.get(main, ())
         ),

@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from leakline.dynamic.process_log import ProcessLog, chosen_snapshot
-from leakline.recording._format import MergingRecord, Tracking, TrackingRecord
+from leakline.recording._format import (
+    MergingRecord,
+    TouchStacks,
+    TouchStacksRecord,
+    Tracking,
+    TrackingRecord,
+)
 
 _PAGE_BYTES = 4096
 _NS_PER_MS = 1_000_000
@@ -18,6 +24,8 @@ def tracking_remarks(logs: Iterable[ProcessLog]) -> Iterator[str]:
             continue
         if snapshot.tracking.state == Tracking.ACTIVE:
             yield f"{log.name.capitalize()}: {_promise(snapshot.tracking)}."
+        if snapshot.touch_stacks is not None:
+            yield f"{log.name.capitalize()}: {_touch_stacks(snapshot.touch_stacks)}."
         if snapshot.merging is not None and snapshot.merging.passes:
             yield (
                 f"{log.name.capitalize()}: "
@@ -35,6 +43,26 @@ def _promise(tracking: TrackingRecord) -> str:
         f"no block was idle for less than is said; uses are told apart by {unit}; "
         f"{tracking.watched_pages:,} of {tracking.pages:,} pages were watched at the "
         f"end, after {tracking.scans:,} scans"
+    )
+
+
+_WHY_NO_TOUCHES: dict[int, str] = {
+    TouchStacks.REFUSED: "that takes CAP_SYS_PTRACE, or access to /dev/userfaultfd and "
+    "a system that lets processes look into their parents; without, system calls on "
+    "idle memory would fail",
+    TouchStacks.FAILED: "a trial did not work on this system",
+    TouchStacks.ENDED: "the process that noted them was ended",
+}
+
+
+def _touch_stacks(record: TouchStacksRecord) -> str:
+    if record.state != TouchStacks.ACTIVE:
+        why = _WHY_NO_TOUCHES.get(record.state, "the process was too short")
+        return f"who used idle memory last is not known: {why}"
+    return (
+        f"of {record.told + record.unknown:,} uses of watched pages {record.told:,} were "
+        f"noted with their call stack; noting one took {record.longest_ns / 1000:,.0f} µs "
+        "at most"
     )
 
 

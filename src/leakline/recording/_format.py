@@ -140,6 +140,15 @@ class Reference(IntEnum):
     BLOCK = 2
 
 
+class TouchStacks(IntEnum):
+    """Values of `touch_stacks`."""
+
+    ACTIVE = 1
+    REFUSED = 2
+    FAILED = 3
+    ENDED = 4
+
+
 class FileHeader(NamedTuple):
     """Record `file_header`."""
 
@@ -504,6 +513,16 @@ class ClocksRecord(NamedTuple):
     allocations: int
 
 
+class TouchStacksRecord(NamedTuple):
+    """Record `touch_stacks`."""
+
+    state: int
+    reserved: int
+    told: int
+    unknown: int
+    longest_ns: int
+
+
 FILE_HEADER = Struct("<QII")
 CHUNK_HEADER = Struct("<IIIIQII")
 RECORD_HEADER = Struct("<II")
@@ -542,6 +561,7 @@ Record = (
     | ReferenceRecord
     | MergingRecord
     | ClocksRecord
+    | TouchStacksRecord
 )
 
 
@@ -719,6 +739,11 @@ LAYOUTS: dict[int, Layout] = {
         Struct("<QQQ"),
         has_text=False,
     ),
+    34: Layout(
+        TouchStacksRecord,
+        Struct("<IIQQQ"),
+        has_text=False,
+    ),
 }
 
 
@@ -830,6 +855,11 @@ OPTIONS: dict[str, RuntimeOption] = {
         bool,
         False,
         "let idle pages share memory, with lens pages",
+    ),
+    "touch_stacks": RuntimeOption(
+        bool,
+        False,
+        "tell who touched idle pages last, with lens pages",
     ),
     "raw_blocks": RuntimeOption(
         bool,
