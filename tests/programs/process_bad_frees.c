@@ -1,4 +1,5 @@
-// Frees what is no block, in the way that its argument names, and goes on.
+// Frees or resizes what is no block, in the way that its argument names, and goes on.
+#include <errno.h>
 #include <stdio.h>
 
 #include "corpus.h"
@@ -6,6 +7,14 @@
 // A number, so that the compiler does not know what is freed.
 CASE void free_at(uintptr_t address) {
     free((void*)address);
+}
+
+// Must fail and leave what is there alone.
+CASE void resize_at(uintptr_t address) {
+    errno = 0;
+    if (realloc((void*)address, 100) != NULL || errno != ENOMEM) {
+        abort();
+    }
 }
 
 int main(int argc, char** argv) {
@@ -25,6 +34,14 @@ int main(int argc, char** argv) {
         free_at((uintptr_t)block + 8);
     } else if (strcmp(way, "foreign") == 0) {
         free_at((uintptr_t)local);
+    } else if (strcmp(way, "resized") == 0) {
+        resize_at(freed);
+    } else if (strcmp(way, "resized inside") == 0) {
+        resize_at((uintptr_t)block + 8);
+    } else if (strcmp(way, "foreign resized") == 0) {
+        resize_at((uintptr_t)local);
+    } else if (strcmp(way, "resized to nothing") == 0) {
+        free(realloc((void*)freed, 0));
     }
     strcpy(block, "whole");
     puts(block);

@@ -1,4 +1,4 @@
-"""Frees of what is no block: nothing happens, and the report says so."""
+"""Frees and resizes of what is no block: nothing happens, and the report says so."""
 
 import re
 from collections.abc import Callable
@@ -13,10 +13,23 @@ FREE_ALREADY = (
 )
 NO_BLOCK = "memory was freed that is no block of the heap; the call did nothing"
 
+RESIZED_FREE = (
+    "a block was resized that was free already, or not at its start; the call failed"
+)
+RESIZED_NO_BLOCK = "memory was resized that is no block of the heap; the call failed"
+
 
 @pytest.mark.parametrize(
     ("way", "sentence", "places"),
-    [("twice", FREE_ALREADY, 2), ("inside", FREE_ALREADY, 1), ("foreign", NO_BLOCK, 1)],
+    [
+        ("twice", FREE_ALREADY, 2),
+        ("inside", FREE_ALREADY, 1),
+        ("foreign", NO_BLOCK, 1),
+        ("resized", RESIZED_FREE, 1),
+        ("resized inside", RESIZED_FREE, 1),
+        ("foreign resized", RESIZED_NO_BLOCK, 1),
+        ("resized to nothing", FREE_ALREADY, 1),
+    ],
 )
 def test_the_program_goes_on_and_the_report_says_where(
     way: str,

@@ -40,6 +40,10 @@ LL_INLINE void* ll_entry_born(void* block) {
 // memory that did not come from here. The call does nothing.
 void ll_entry_refused(const void* block, ll_site site);
 
+// realloc could not do its work: NULL, with errno set. Notes it where the reason is
+// that there is no such block.
+void* ll_entry_not_resized(const void* block, ll_site site);
+
 // A block is about to be freed. Its end when it matters by which call stack: the block
 // refers to others, or some frees are not to happen. 0 when it does not.
 uintptr_t ll_entry_end_of_watched(const void* block);

@@ -1,5 +1,5 @@
 // The C allocation functions, with glibc's results and errno in every case. A pointer
-// to free that is no block of ours (or no longer one) is left alone.
+// to free that is no block of ours (or no longer one) is left alone, and not resized.
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -70,7 +70,9 @@ LL_INLINE void* reallocate(void* block, size_t size, ll_site site) {
         }
         return result != NULL ? result : out_of_memory();
     }
-    return or_enomem(ll_heap_reallocate(block, size, site));
+    void* result = ll_heap_reallocate(block, size, site);
+    return LL_LIKELY(result != NULL) ? ll_entry_born(result)
+                                     : ll_entry_not_resized(block, site);
 }
 
 LL_EXPORT void* realloc(void* block, size_t size) {

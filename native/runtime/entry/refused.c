@@ -1,4 +1,4 @@
-// Frees of what is no block: a sentence for the recording, and who called.
+// Frees and resizes of what is no block: a sentence for the recording, and who called.
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -48,19 +48,45 @@ static void append_frames(char* end, const char* limit, ll_site site) {
     }
 }
 
-LL_COLD void ll_entry_refused(const void* block, ll_site site) {
+// Of blocks that were ours, and of other memory.
+struct sentences {
+    const char* ours;
+    const char* foreign;
+};
+
+static void note(const void* block, ll_site site, struct sentences sentences) {
     static _Atomic uint32_t refused;
-    int saved_errno = errno;
     if (atomic_fetch_add(&refused, 1) < REFUSED_MAX) {
         char text[TEXT_MAX];
         bool is_ours = ll_is_heap_address((uintptr_t)block);
-        char* end =
-            append(text, is_ours ? "a block was freed that was free already, or not at "
-                                   "its start; the call did nothing"
-                                 : "memory was freed that is no block of the heap; the "
-                                   "call did nothing");
+        char* end = append(text, is_ours ? sentences.ours : sentences.foreign);
         append_frames(end, text + sizeof text, site);
         ll_process_note_not_seen(LL_NOT_SEEN_frees, 0, text);
     }
+}
+
+LL_COLD void ll_entry_refused(const void* block, ll_site site) {
+    int saved_errno = errno;
+    note(block, site,
+         (struct sentences){
+             .ours = "a block was freed that was free already, or not at its start; "
+                     "the call did nothing",
+             .foreign =
+                 "memory was freed that is no block of the heap; the call did nothing",
+         });
     errno = saved_errno;
+}
+
+LL_COLD void* ll_entry_not_resized(const void* block, ll_site site) {
+    if (!ll_heap_is_block(block)) {
+        note(block, site,
+             (struct sentences){
+                 .ours = "a block was resized that was free already, or not at its "
+                         "start; the call failed",
+                 .foreign =
+                     "memory was resized that is no block of the heap; the call failed",
+             });
+    }
+    errno = ENOMEM;
+    return NULL;
 }

@@ -1,4 +1,4 @@
-"""Tells where a program freed what is no block.
+"""Tells where a program freed or resized what is no block.
 
 The text of such a record is a sentence and a line per caller, `MODULE+0xADDRESS`.
 """
