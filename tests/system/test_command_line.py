@@ -211,7 +211,9 @@ def test_top_and_show_choose_what_is_listed(leaky: Path) -> None:
         (["run", "--suppressions", "/nowhere", "true"], 5, "cannot be read"),
         (["snapshot", "0"], 3, "there is no process 0"),
         (["snapshot", "x"], 2, "'x' is not a whole number"),
-        (["frobnicate"], 2, "there is no command 'frobnicate'"),
+        (["frobnicate"], 2, "there is no command 'frobnicate';"),
+        (["rpeort"], 2, "there is no command 'rpeort' (did you mean report?)"),
+        (["run", "--lnes=loss", "--", "true"], 2, "did you mean --lens?"),
     ],
 )
 def test_mistakes_get_one_sentence_and_their_own_exit_code(
@@ -222,6 +224,14 @@ def test_mistakes_get_one_sentence_and_their_own_exit_code(
     assert complaint in done.stderr
     assert done.stderr.startswith("leakline: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_program_in_this_folder_is_hinted_at(tmp_path: Path) -> None:
+    (tmp_path / "probe").symlink_to("/bin/true")
+    done = leakline("run", "probe", cwd=tmp_path)
+    assert done.stderr == (
+        "leakline: probe: there is no such program in the PATH; ./probe is one\n"
+    )
 
 
 def test_a_bad_suppression_is_told_before_the_program_runs(
@@ -239,21 +249,30 @@ def test_the_report_can_go_to_standard_output(leaky: Path) -> None:
     assert done.stdout.startswith("ran\nLeakline  2 leaks")
 
 
-def test_a_full_disk_is_told(leaky: Path, tmp_path: Path) -> None:
-    recording = tmp_path / "r"
-    leakline("run", "-o", recording, "--", leaky)
+def on_full_disk(*words: str | Path) -> str:
+    """What is said when the output of a command has no room."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [LEAKLINE, "report", recording],
+            [LEAKLINE, *words],
             check=False,
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
         )
     assert done.returncode == 2
-    assert done.stderr == (
+    return done.stderr
+
+
+def test_a_full_disk_is_told(leaky: Path, tmp_path: Path) -> None:
+    recording = tmp_path / "r"
+    leakline("run", "-o", recording, "--", leaky)
+    assert on_full_disk("report", recording) == (
         "leakline: the report cannot be written: No space left on device\n"
     )
+    for words in (["--help"], ["integrate", "man"]):
+        assert on_full_disk(*words) == (
+            "leakline: the output cannot be written: No space left on device\n"
+        )
 
 
 def test_a_reader_that_goes_away_is_no_error(leaky: Path, tmp_path: Path) -> None:

@@ -228,6 +228,14 @@ def test_a_folder_that_others_can_write_to_is_refused(
         plan_folder()
 
 
+def test_without_a_place_for_plans_the_user_hears_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
+    with pytest.raises(ProgramError, match="set XDG_CACHE_HOME"):
+        plan_folder()
+
+
 def test_plans_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     steps: list[tuple[int, int]] = []

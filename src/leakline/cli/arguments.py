@@ -53,7 +53,18 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Turns a parse error into one sentence with the way to the help."""
-        raise UsageError(f"{message} ({self.prog} --help lists the options)")
+        hint = self._meant(message)
+        raise UsageError(f"{message}{hint} ({self.prog} --help lists the options)")
+
+    def _meant(self, message: str) -> str:
+        """The option that the first word which is none is nearly the name of."""
+        from difflib import get_close_matches
+
+        unknown = message.partition("unrecognized arguments: ")[2].split()
+        options = [word for one in self._actions for word in one.option_strings]
+        word = unknown[0].partition("=")[0] if unknown else ""
+        found = get_close_matches(word, options, 1)
+        return f"; did you mean {found[0]}?" if found else ""
 
 
 class _HelpFormatter(argparse.HelpFormatter):

@@ -7,6 +7,7 @@ not wait for its watcher. That is why modules on that way import neither `typing
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -63,6 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        if not _is_full(error):
+            raise
+        complain(f"the output cannot be written: {error.strerror}")
+        _abandon_stdout()
+        return UsageError.exit_code
     return code
 
 
@@ -92,10 +99,18 @@ def _dispatch(words: list[str]) -> int:
         return compile_as(COMPILERS[words[0]], words[1:])
     if words[0] not in COMMANDS:
         raise UsageError(
-            f"there is no command {words[0]!r}; the commands are "
+            f"there is no command {words[0]!r}{_meant(words[0])}; the commands are "
             f"{', '.join(COMMANDS)} (leakline --help explains them)"
         )
     return _run_command(words[0], words[1:])
+
+
+def _meant(word: str) -> str:
+    """The command that a word is nearly the name of."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, COMMANDS, 1)
+    return f" (did you mean {found[0]}?)" if found else ""
 
 
 def _run_command(name: str, words: list[str]) -> int:
@@ -135,6 +150,10 @@ def overview() -> str:
     )
 
 
+def _is_full(error: OSError) -> bool:
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 def _abandon_stdout() -> None:
-    """Keeps the interpreter from flushing into a pipe whose reader has gone."""
+    """Keeps the interpreter from flushing into what cannot be written to."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

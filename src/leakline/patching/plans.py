@@ -5,7 +5,6 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from leakline.folders import cache_path, is_private
 from leakline.patching.kinds import PlanKind
 from leakline.patching.module import PlanError
 from leakline.symbols.elf import ElfError, read_elf
+from leakline.workers import worker_processes
 
 Progress = Callable[[str, int, int], None]
 
@@ -46,7 +46,7 @@ def prepare(plans: Sequence[Wanted], progress: Progress | None = None) -> Prepar
     if not missing:
         return Prepared(folder, ())
     unplanned = []
-    with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with worker_processes() as pool:
         results = pool.map(_make, [folder] * len(missing), missing)
         for done, (plan, problem) in enumerate(zip(missing, results, strict=True), 1):
             if problem:
@@ -60,14 +60,16 @@ def plan_folder() -> Path:
     """Return the folder, made when missing.
 
     Raises:
-        ProgramError: Others can write to it: a plan is code that will be run.
+        ProgramError: It cannot be made, or others can write to it: a plan is code
+            that will be run.
     """
-    folder = cache_path() / "plans"
     try:
+        folder = cache_path() / "plans"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         raise ProgramError(
-            f"{folder}: no folder for patch plans can be made: {error.strerror}"
+            f"no folder for patch plans can be made ({error}); set XDG_CACHE_HOME to a "
+            "folder that you can write to"
         ) from None
     for path in (folder, folder.parent):
         if not is_private(path):
@@ -123,8 +125,19 @@ def _make(folder: Path, plan: Wanted) -> str:
         build_id, content = plan.kind.make(plan.module)
     except PlanError as error:
         return str(error)
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="new-")
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    Path(temporary).rename(folder / f"{build_id.hex()}{plan.kind.suffix}")
+    try:
+        _keep(content, folder / f"{build_id.hex()}{plan.kind.suffix}")
+    except OSError as error:
+        return f"it cannot be kept in {folder}: {error.strerror}"
     return ""
+
+
+def _keep(content: bytes, path: Path) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix="new-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(temporary).rename(path)
+    except OSError:
+        Path(temporary).unlink()
+        raise

@@ -4,10 +4,9 @@ A component's result depends only on its functions and its callees' summaries, s
 findings are the same whatever the number of processes.
 """
 
-import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
 from leakline.errors import CheckError
@@ -15,6 +14,7 @@ from leakline.static.component import Checker
 from leakline.static.engine.function import Checked
 from leakline.static.engine.summary import Summary
 from leakline.static.summary_cache import Kept, SummaryCache
+from leakline.workers import worker_processes
 
 Component = tuple[str, ...]
 Progress = Callable[[int, int], None]
@@ -157,8 +157,7 @@ def local_processes(
     """
     global _checker  # noqa: PLW0603  # forked processes inherit it; they get no argument
     _checker = checker
-    context = multiprocessing.get_context("fork")
-    executor = ProcessPoolExecutor(workers, mp_context=context)
+    executor = worker_processes(workers)
     try:
         yield lambda tasks: executor.submit(_check_batch, tasks)
     except BrokenProcessPool as error:

@@ -37,7 +37,13 @@ def find_program(name: str, search_path: str | None) -> str:
             return candidate
         elif os.path.lexists(candidate):
             refused = refused or _why_not_executable(candidate)
-    raise ProgramError(refused or f"{name}: there is no such program")
+    raise ProgramError(refused or f"{name}: there is no such program{_here(name)}")
+
+
+def _here(name: str) -> str:
+    """A hint for those who forgot that shells look for programs in the PATH only."""
+    is_here = os.path.isfile(name) and os.access(name, os.X_OK)
+    return f" in the PATH; ./{name} is one" if "/" not in name and is_here else ""
 
 
 def refuse_unwatchable(path: str) -> None:
