@@ -69,6 +69,35 @@ def test_a_program_that_does_not_repeat_itself_is_called_out(
     assert outcome.returncode == 23
 
 
+def test_what_the_program_starts_is_refined_too(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    program = build(PROGRAM, "-O0")
+    outcome = watch(["sh", "-c", f"{program}; {program}"], "--refine")
+    loss = losses(outcome)["early_return_bad"]
+    wanted = expected()["early_return_bad"]
+    assert (loss["precision"], loss["slot"]) == ("exact", wanted.variable)
+    assert loss["frames"][0]["line"] == wanted.line
+    assert not any("repeat" in text for text in outcome.report["run"]["not_seen"])
+
+
+def test_a_child_that_runs_no_other_program_is_refined_too(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    outcome = watch([build("loss_forked.c", "-O0")], "--refine")
+    found = {
+        finding["allocation"]["frames"][0]["function"]: finding["loss"]
+        for finding in outcome.report["findings"]
+        if finding["kind"] == "lost"
+    }
+    lines = (PROGRAMS / "loss_forked.c").read_text().splitlines()
+    for name in ("held_in_child_bad", "held_in_parent_bad"):
+        loss = found[name]
+        assert (loss["cause"], loss["precision"]) == ("out-of-scope", "exact")
+        line = lines[loss["frames"][0]["line"] - 1]
+        assert f"loss({name}): {loss['slot']}" in line
+
+
 def test_the_second_run_is_not_seen(build: Callable[..., Path], tmp_path: Path) -> None:
     program = build(PROGRAM, "-O0")
     report = tmp_path / "report.txt"

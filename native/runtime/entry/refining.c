@@ -50,11 +50,18 @@ static bool find_biases(void) {
     return true;
 }
 
+// A process that was started with traps blocked would be killed by one.
+static bool traps_are_blocked(void) {
+    uint64_t mask = 0;
+    ll_syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask);
+    return (mask >> (SIGTRAP - 1) & 1) != 0;
+}
+
 static void watch(void) {
     if (!ll_watch_list_read(ll_options.watch, &list)) {
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
                                  "the watch list cannot be read; nothing was refined");
-    } else if (!find_biases() ||
+    } else if (traps_are_blocked() || !find_biases() ||
                !ll_refine_start(&list, biases, LL_TRAPS_ORIGINAL_CODE)) {
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
                                  "code cannot be trapped here; nothing was refined");
@@ -107,13 +114,6 @@ static void wait_for_list(uintptr_t block, uint32_t site, uint32_t ordinal) {
         // Never dropped: there is one list.
         load_list();
     }
-}
-
-// A process that was started with traps blocked would be killed by one.
-static bool traps_are_blocked(void) {
-    uint64_t mask = 0;
-    ll_syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask);
-    return (mask >> (SIGTRAP - 1) & 1) != 0;
 }
 
 static void expect_list(void) {

@@ -21,8 +21,9 @@
 
 // The steps kept of each watch: the last ones count.
 enum { STEPS_KEPT = 64 };
-// More marks of the whole heap than this for one block would take too long.
-enum { MARKS_MAX = 64 };
+// More marks of the whole heap than this for one block, or for all, would take too
+// long.
+enum { MARKS_MAX = 64, MARKS_OF_ALL = 2048 };
 // Of a leak that recurs the next block is tried sooner: after so many marks, or points.
 enum { MARKS_OF_RECURRING = 8, STEPS_OF_RECURRING = 4000 };
 // Blocks of a leak that recurs: how many are watched at most, and how many go by
@@ -55,6 +56,7 @@ static struct watch* watches; // one for each target
 static uint32_t* left;        // by use: activations that have not returned yet
 static bool is_on;
 static bool is_expected;
+static uint32_t marks_made;
 
 // Held while breakpoints are set or taken away, with all signals blocked.
 static struct ll_lock lock;
@@ -257,10 +259,12 @@ static bool is_held(struct watch* watch, const struct ll_watch_point* point,
         finish(watch, LL_REFINED_held);
         return true;
     }
-    if (watch->marks++ >= MARKS_MAX) {
+    if (watch->marks++ >= MARKS_MAX ||
+        (!is_recurring(watch) && marks_made >= MARKS_OF_ALL)) {
         finish(watch, LL_REFINED_given_up);
         return true;
     }
+    marks_made++;
     if (ll_process_reaches(watch->block, &live)) {
         holder->kind = LL_HOLDER_memory;
         return true;
@@ -364,13 +368,35 @@ void ll_refine_record(void) {
     }
 }
 
-void ll_refine_fork_child(void) {
+static bool are_recurring(void) {
+    return list.target_count > 0 && is_recurring(&watches[0]);
+}
+
+// What the parent follows or followed is the parent's to tell.
+static void forget_followed(void) {
+    for (uint32_t i = 0; i < list.target_count; i++) {
+        finish(&watches[i], LL_REFINED_not_met);
+        watches[i].state = LL_REFINED_not_met;
+        watches[i].loss = 0;
+        watches[i].steps_taken = 0;
+    }
+}
+
+static void end_in_child(void) {
     ll_ordinals_follow(NULL, NULL);
     if (is_on) {
         is_on = false;
         ll_traps_end();
     }
-    ll_lock_renew(&lock);
-    is_expected = false;
     watches = NULL;
+}
+
+void ll_refine_fork_child(void) {
+    ll_lock_renew(&lock);
+    if (is_on && !is_expected && !are_recurring()) {
+        forget_followed();
+    } else {
+        is_expected = false;
+        end_in_child();
+    }
 }

@@ -28,5 +28,6 @@ bool ll_refine_trapped(const siginfo_t* information, void* signal_context);
 // Under the look lock, when the process is about to end: writes the results.
 void ll_refine_record(void);
 
-// In a child, which is not watched.
+// In a child, which may allocate targets of a second run. A list that comes later, or
+// whose targets recur, is for the parent.
 void ll_refine_fork_child(void);

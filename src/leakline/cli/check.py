@@ -120,7 +120,7 @@ def _add_report_arguments(parser: ArgumentParser) -> None:
         default=FOUND_EXIT_CODE,
         help=f"exit code when something is found ({FOUND_EXIT_CODE})",
     )
-    parser.set_defaults(gen_suppressions=None, quiet=False)
+    parser.set_defaults(gen_suppressions=None, quiet=False, verbose=False)
 
 
 def run(arguments: Namespace) -> int:

@@ -55,6 +55,13 @@ def add_arguments(parser: ArgumentParser, *, error_exit_code: int) -> None:
         help="write findings only: nothing at all when there are none",
     )
     parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="in text: show the source around every frame, its place in the program or "
+        "library, and the code that starts main",
+    )
+    parser.add_argument(
         "--error-exitcode",
         metavar="N",
         type=exit_code,
@@ -221,6 +228,8 @@ def check_format(arguments: Namespace) -> None:
             f"--quiet goes with --format {' or '.join(formats.WITH_QUIET)}, not with "
             f"{name}"
         )
+    if arguments.verbose and name != formats.TEXT:
+        raise UsageError(f"--verbose goes with --format text, not with {name}")
     if generated and name not in formats.WITH_SUPPRESSIONS:
         raise UsageError(
             f"--gen-suppressions goes with --format "
@@ -396,7 +405,12 @@ def _style(
     stream = None if arguments.report_file else fallback
     environment = {} if arguments.report_file else os.environ
     style = style_for(stream, environment, current_folder())
-    return replace(style, with_source=not arguments.no_source, originals=originals)
+    return replace(
+        style,
+        with_source=not arguments.no_source,
+        verbose=arguments.verbose,
+        originals=originals,
+    )
 
 
 def current_folder() -> Path:

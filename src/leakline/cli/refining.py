@@ -37,12 +37,18 @@ class SecondRun:
     ) -> tuple[str, ...]:
         """Runs again; returns sentences about what did not repeat itself."""
         found = _refinables(recording)
-        if not found:
+        if not found.blocks:
             return ()
         with tempfile.TemporaryDirectory(prefix="leakline-") as folder:
             watch_list = f"{folder}/watch"
-            _write_watch_list(watch_list, found)
-            second = self._run_watched(path, argv, recording, watch_list)
+            _write_watch_list(watch_list, found.blocks)
+            options = {
+                "recording": recording,
+                "lens": "reach,loss",
+                "watch": watch_list,
+                "children": str(int(found.in_children)),
+            }
+            second = self._run_watched(path, argv, options)
         if second != status:
             return (
                 (
@@ -54,14 +60,8 @@ class SecondRun:
         return ()
 
     def _run_watched(
-        self, path: str, argv: Sequence[str], recording: str, watch_list: str
+        self, path: str, argv: Sequence[str], options: dict[str, str]
     ) -> int:
-        options = {
-            "recording": recording,
-            "lens": "reach,loss",
-            "watch": watch_list,
-            "children": "0",
-        }
         environment = watching_environment(os.environ, options)
         saved = [os.dup(number) for number in (0, 1, 2)]
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -100,7 +100,7 @@ class SameRun:
         """Writes the list once there is something to watch."""
         if self._path:
             return
-        found = _refinables(self._recording)
+        found = _refinables(self._recording).of_program
         if found:
             from leakline.patching.watch_list import ANY_BLOCK
 
@@ -166,20 +166,37 @@ def _input_file() -> _InputFile | None:
     return _InputFile(path, status.st_dev, status.st_ino, position)
 
 
-def _refinables(recording: str) -> list[Refinable]:
-    """The blocks of the program itself; what it started is not traced."""
+class _Refinables(NamedTuple):
+    """The blocks that can be traced.
+
+    Attributes:
+        blocks: Of all processes.
+        of_program: Those of the program itself.
+        in_children: Some are of what it started.
+    """
+
+    blocks: list[Refinable]
+    of_program: list[Refinable]
+    in_children: bool
+
+
+def _refinables(recording: str) -> _Refinables:
     from leakline.dynamic.process_log import ProcessLog, read_processes
-    from leakline.dynamic.traces import refinables
+    from leakline.dynamic.traces import most_refinable, refinables
     from leakline.recording.reader import open_recording
 
     found: dict[ProcessKey, list[Refinable]] = {}
 
     def take(log: ProcessLog) -> None:
-        found[log.key] = refinables(log)
+        found[log.key] = list(refinables(log))
 
     with open_recording(Path(recording)) as opened:
-        first = [log.key for log in read_processes(opened, take)][:1]
-    return found[first[0]] if first else []
+        keys = [log.key for log in read_processes(opened, take)]
+    first = [one for key in keys[:1] for one in found[key]]
+    others = [one for key in keys[1:] for one in found[key]]
+    return _Refinables(
+        most_refinable([*first, *others]), most_refinable(first), bool(others)
+    )
 
 
 def _write_watch_list(

@@ -26,7 +26,7 @@ from leakline.dynamic.sites import site_frames
 from leakline.dynamic.stack_table import ProcessStacks, StackTable
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.staleness import Predicate, Test
-from leakline.dynamic.traces import Trace, is_second_run, traces
+from leakline.dynamic.traces import Trace, is_second_run, join_traces, traces
 from leakline.dynamic.tracking import tracking_remarks
 from leakline.model.finding import Finding, Kind
 from leakline.model.report import Report
@@ -158,7 +158,8 @@ class _Heap:
     def add(self, log: ProcessLog) -> None:
         snapshot = chosen_snapshot(log)
         if log.refined:
-            self.traces |= traces(log, ProcessStacks(log, self.table))
+            seen = traces(log, ProcessStacks(log, self.table))
+            self.traces = join_traces(self.traces, seen)
         if is_second_run(log):
             return
         if snapshot is not None:

@@ -1,5 +1,6 @@
 """What was seen of single blocks that were followed: the points passed until each was lost."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from leakline.dynamic.process_log import ProcessLog, chosen_snapshot
@@ -8,7 +9,7 @@ from leakline.recording._format import Holder, Node, Refined
 from leakline.symbols.resolve import Address
 
 # Blocks whose loss one second run traces.
-MOST_TARGETS = 32
+MOST_TARGETS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,17 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Refinable:
-    """A block that a second run can find again: frames outermost first, and number."""
+    """A block that a second run can find again.
+
+    Attributes:
+        frames: Of its allocation stack, outermost first.
+        ordinal: Its number among the allocations of that stack.
+        bytes: What was lost of that stack.
+    """
 
     frames: tuple[tuple[Address, int], ...]
     ordinal: int
+    bytes: int
 
 
 def is_second_run(log: ProcessLog) -> bool:
@@ -87,18 +95,16 @@ def traces(log: ProcessLog, stacks: ProcessStacks) -> dict[int, Trace]:
     }
 
 
-def refinables(log: ProcessLog) -> list[Refinable]:
-    """The blocks of a first run that a second one may trace, the largest first."""
+def refinables(log: ProcessLog) -> Iterator[Refinable]:
+    """The blocks of a process that a second run may trace."""
     snapshot = chosen_snapshot(log)
     if snapshot is None:
-        return []
+        return
     stacks = ProcessStacks(log, StackTable())
     sizes: dict[int, int] = {}
     for group in snapshot.groups:
         sizes[group.stack] = sizes.get(group.stack, 0) + group.bytes
-    ranked = sorted(snapshot.refinable, key=lambda one: -sizes.get(one.stack, 0))
-    found = []
-    for record in ranked:
+    for record in snapshot.refinable:
         calls = stacks.table.path(stacks.number(record.stack))
         if (
             record.ordinal
@@ -109,8 +115,35 @@ def refinables(log: ProcessLog) -> list[Refinable]:
                 (_return_address(stacks.table.addresses[call.address]), call.flags)
                 for call in reversed(calls)
             )
-            found.append(Refinable(frames, record.ordinal))
-    return found[:MOST_TARGETS]
+            yield Refinable(frames, record.ordinal, sizes.get(record.stack, 0))
+
+
+def most_refinable(found: Iterable[Refinable]) -> list[Refinable]:
+    """As many blocks as one run traces, the largest first; one of each stack.
+
+    Several processes may have lost blocks of the same stack.
+    """
+    chosen: dict[tuple[tuple[Address, int], ...], Refinable] = {}
+    for one in sorted(found, key=lambda one: -one.bytes):
+        chosen.setdefault(one.frames, one)
+    return list(chosen.values())[:MOST_TARGETS]
+
+
+def join_traces(
+    first: Mapping[int, Trace], more: Mapping[int, Trace]
+) -> dict[int, Trace]:
+    """The traces of several processes: one that shows a loss comes before others."""
+    joined = dict(first)
+    for stack, trace in more.items():
+        known = joined.get(stack)
+        if known is None or _worth(trace) > _worth(known):
+            joined[stack] = trace
+    return joined
+
+
+def _worth(trace: Trace) -> int:
+    """How much a trace tells."""
+    return {Refined.LOST: 2, Refined.NOT_MET: 0}.get(trace.outcome, 1)
 
 
 def _return_address(address: Address) -> Address:

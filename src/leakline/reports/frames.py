@@ -60,14 +60,15 @@ class StackPrinter:
     def _lines(
         self, stack: Stack, indent: str, explained: Frame | None
     ) -> Iterator[str]:
-        frames = frames_worth_showing(stack)
+        verbose = self._style.verbose
+        frames = stack.frames if verbose else frames_worth_showing(stack)
         words = [self._words_of(frame) for frame in frames]
         column = _function_column(words)
         for index, frame in enumerate(frames):
             if index == stack.folded_at:
                 yield indent + self._quiet(_FOLDED)
             yield indent + self._line(words[index], column, len(indent))
-            if frame is explained:
+            if verbose or frame is explained:
                 yield from self._source_of(frame, indent)
         if stack.folded_at == len(frames):
             yield indent + self._quiet(_FOLDED)
@@ -80,9 +81,17 @@ class StackPrinter:
     def _words_of(self, frame: Frame) -> _Words:
         words = self._words.get(id(frame))
         if words is None:
-            words = _Words(self.name(frame), self.place(frame) + _remark(frame))
+            place = self.place(frame) + self._address(frame) + _remark(frame)
+            words = _Words(self.name(frame), place)
             self._words[id(frame)] = words
         return words
+
+    def _address(self, frame: Frame) -> str:
+        """Where the code lies, beside where its source does."""
+        if not (self._style.verbose and frame.file and frame.module):
+            return ""
+        module = printable(frame.module.rpartition("/")[2] or frame.module)
+        return f"  {module}+{frame.offset:#x}"
 
     def _source_of(self, frame: Frame, indent: str) -> tuple[str, ...]:
         lines = self._sources.get((id(frame), indent))

@@ -29,6 +29,7 @@ class Style:
         colour: Terminal colours are wanted.
         width: Columns of the terminal; None when lines may be as long as they like.
         with_source: Lines of source files are quoted.
+        verbose: Every frame has its lines of source and its place in the module.
         originals: Where the files of shortened paths are.
     """
 
@@ -36,6 +37,7 @@ class Style:
     colour: bool = False
     width: int | None = None
     with_source: bool = True
+    verbose: bool = False
     originals: Mapping[str, str] = field(default_factory=dict)
 
     def paint(self, text: str, role: Role) -> str:
