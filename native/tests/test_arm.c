@@ -76,12 +76,11 @@ static void make_code(size_t offset) {
     int32_t distance = (int32_t)(stub - (function + 5));
     site = (struct ll_arm_site){
         .address = (uint32_t)offset,
-        .word_at = (uint32_t)(offset % 64 > 56 ? offset / 64 * 64 + 56 : offset),
-        .armed = {0xe9},
+        .distance = distance,
         .armed_length = 5,
+        .site_count = 1,
     };
-    memcpy(site.armed + 1, &distance, 4);
-    memcpy(site.original, code + site.word_at, 8);
+    memcpy(site.original, function, sizeof site.original);
 }
 
 static const uint8_t breakpoint = 0xcc; // of somebody else

@@ -10,7 +10,7 @@ enum { BATCH_MAX = 128, BREAKPOINT = 0xcc };
 struct change {
     const struct ll_arm_module* module;
     const struct ll_arm_site* site;
-    const uint8_t* bytes; // the first of the site's new bytes
+    uint64_t bytes; // the new ones, from the first on
     uintptr_t address;
 };
 
@@ -32,11 +32,8 @@ static void set_first_byte(const struct change* change, uint8_t byte) {
 }
 
 static void set_other_bytes(const struct change* change) {
-    uint8_t bytes[sizeof change->site->armed] = {BREAKPOINT};
-    for (uint32_t i = 1; i < change->site->armed_length; i++) {
-        bytes[i] = change->bytes[i];
-    }
-    ll_text_set(change->module, change->site, bytes);
+    uint64_t others = change->bytes & ~(uint64_t)0xff;
+    ll_text_set(change->module, change->site, others | BREAKPOINT);
 }
 
 void ll_changes_finish(void) {
@@ -52,7 +49,7 @@ void ll_changes_finish(void) {
     }
     synchronise();
     for (uint32_t i = 0; i < batch_count; i++) {
-        set_first_byte(&batch[i], batch[i].bytes[0]);
+        set_first_byte(&batch[i], (uint8_t)batch[i].bytes);
     }
     synchronise();
     __atomic_store_n(&batch_count, 0, __ATOMIC_RELEASE);
@@ -69,12 +66,12 @@ static bool is_in_batch(uintptr_t address) {
 }
 
 static void change(const struct ll_arm_module* module, const struct ll_arm_site* site,
-                   const uint8_t* bytes) {
+                   uint64_t bytes) {
     if (!ll_arm.is_poked) {
         ll_text_set(module, site, bytes);
         return;
     }
-    uintptr_t address = module->bias + site->address;
+    uintptr_t address = module->bias + ll_arm_jump_at(site);
     if (batch_count == BATCH_MAX || is_in_batch(address)) {
         ll_changes_finish();
     }
@@ -87,12 +84,12 @@ static void change(const struct ll_arm_module* module, const struct ll_arm_site*
 }
 
 void ll_change_arm(const struct ll_arm_module* module, const struct ll_arm_site* site) {
-    change(module, site, site->armed);
+    change(module, site, ll_text_armed(site));
 }
 
 void ll_change_disarm(const struct ll_arm_module* module,
                       const struct ll_arm_site* site) {
-    change(module, site, site->original + (site->address - site->word_at));
+    change(module, site, ll_text_original(site));
 }
 
 bool ll_change_was_trap(uintptr_t address) {

@@ -11,7 +11,7 @@
 #include "os/memory.h"
 #include "os/syscall.h"
 
-enum { MODULES_MAX = 512, JUMP_LENGTH = 5 };
+enum { MODULES_MAX = 512, SITES_AT_ONCE = 4096 };
 
 static struct ll_arm_module* modules;
 static uint32_t module_count;
@@ -44,75 +44,91 @@ static struct ll_arm_module* new_module(void) {
     return &modules[module_count];
 }
 
-// One byte per byte of code: 1 where lens `loss` relies on it.
+// One byte per byte of code: 1 where lens `loss` relies on it; NULL when it does
+// nowhere.
 struct fixed {
     uint8_t* bytes;
     uintptr_t start;
     size_t size;
+    bool is_unknown; // there was no memory to keep it
 };
 
 static void fix(uintptr_t start, uintptr_t end, void* context) {
     struct fixed* fixed = context;
-    for (; start < end; start++) {
+    if (fixed->bytes == NULL && !fixed->is_unknown) {
+        fixed->bytes = ll_memory_map(fixed->size);
+        fixed->is_unknown = fixed->bytes == NULL;
+    }
+    for (; start < end && !fixed->is_unknown; start++) {
         if (start - fixed->start < fixed->size) {
             fixed->bytes[start - fixed->start] = 1;
         }
     }
 }
 
-static bool is_fixed(const struct fixed* fixed, uintptr_t address) {
-    return memchr(fixed->bytes + (address - fixed->start), 1, JUMP_LENGTH) != NULL;
+static bool is_fixed(const struct fixed* fixed, uintptr_t address, size_t length) {
+    return fixed->is_unknown ||
+           (fixed->bytes != NULL &&
+            memchr(fixed->bytes + (address - fixed->start), 1, length) != NULL);
 }
 
 // Poking passes through bytes that puns do not know, and a breakpoint is deadly where
 // libc blocks all signals.
 static bool can_be_poked(const struct ll_arm_site* site,
                          const struct ll_patch_target* target) {
-    return site->armed_length == JUMP_LENGTH &&
+    return site->armed_length == LL_ARM_JUMP_LENGTH &&
            (uintptr_t)getauxval - target->text_start >=
                target->text_end - target->text_start;
 }
 
-// The site is as the plan knows it, and no other patch reads its bytes.
+// The code is as the plan knows it, with what the jump reads behind it, and no other
+// patch needs what the stub runs. Groups further down are not armed yet.
 static bool fits(const struct ll_arm_module* module, const struct ll_arm_site* site,
                  const struct ll_patch_target* target, const struct fixed* fixed) {
-    uintptr_t word = module->bias + site->word_at;
-    uintptr_t address = module->bias + site->address;
-    return word >= target->text_start && address + JUMP_LENGTH <= target->text_end &&
-           memcmp((const void*)address,
-                  site->original + (site->address - site->word_at),
-                  site->armed_length) == 0 &&
+    uintptr_t word = module->bias + ll_arm_word_at(site);
+    uint64_t original = ll_text_original(site);
+    uintptr_t address = module->bias + ll_arm_jump_at(site);
+    return word >= target->text_start && address + site->length <= target->text_end &&
+           address + LL_ARM_JUMP_LENGTH <= target->text_end &&
+           memcmp((const void*)address, &original, LL_ARM_JUMP_LENGTH) == 0 &&
            (!ll_arm.is_poked || can_be_poked(site, target)) &&
-           !is_fixed(fixed, address) && ll_stubs_are_mapped(module, site);
+           !is_fixed(fixed, address, site->length) && ll_stubs_are_mapped(module, site);
 }
 
-// First all sites are judged by the untouched code, then armed.
-static uint32_t judge_sites(struct ll_arm_module* module,
-                            const struct ll_patch_target* target) {
-    uint32_t armable = 0;
-    size_t size = target->text_end - target->text_start;
-    struct fixed fixed = {ll_memory_map(size), target->text_start, size};
-    if (fixed.bytes == NULL) {
-        return 0;
-    }
-    ll_patch_visit_fixed(target->text_start, fix, &fixed);
-    for (uint32_t i = 0; i < module->plan.header->site_count; i++) {
-        if (fits(module, &module->plan.sites[i], target, &fixed)) {
-            armable++;
+static uint32_t arm_fitting(struct ll_arm_module* module,
+                            const struct ll_patch_target* target,
+                            const struct fixed* fixed) {
+    uint32_t armed = 0;
+    uint32_t read = 0;
+    const struct ll_arm_site* sites = module->plan.sites;
+    uint32_t count = module->plan.header->site_count;
+    for (uint32_t i = 0; i < count; i += sites[i].site_count) {
+        if (fits(module, &sites[i], target, fixed)) {
+            ll_text_arm(module, &sites[i]);
+            armed += sites[i].site_count;
         } else {
             module->unfit[i / 8] |= (uint8_t)(1 << i % 8);
         }
-    }
-    ll_memory_unmap(fixed.bytes, size);
-    return armable;
-}
-
-static void arm_all(struct ll_arm_module* module) {
-    for (uint32_t i = 0; i < module->plan.header->site_count; i++) {
-        if (ll_arm_is_fit(module, i)) {
-            ll_text_arm(module, &module->plan.sites[i]);
+        // The whole table would be in memory at the end.
+        if (i / SITES_AT_ONCE != read / SITES_AT_ONCE) {
+            ll_arm_plan_let_go(&module->plan);
+            read = i;
         }
     }
+    return armed;
+}
+
+// Returns how many sites were armed.
+static uint32_t arm_all(struct ll_arm_module* module,
+                        const struct ll_patch_target* target) {
+    size_t size = target->text_end - target->text_start;
+    struct fixed fixed = {.start = target->text_start, .size = size};
+    ll_patch_visit_fixed(target->text_start, fix, &fixed);
+    uint32_t armed = arm_fitting(module, target, &fixed);
+    if (fixed.bytes != NULL) {
+        ll_memory_unmap(fixed.bytes, size);
+    }
+    return armed;
 }
 
 // Both the code and the memory behind it stay executable and writable.
@@ -134,13 +150,6 @@ static void prepare(struct ll_arm_module* module, const struct ll_patch_target* 
     module->unfit = ll_memory_map(module->plan.header->site_count / 8 + 1);
 }
 
-// The tables were read as a whole; few of their pages are needed again, and come back
-// from the file.
-static void let_tables_go(const struct ll_arm_module* module) {
-    const struct ll_plan_file* file = &module->plan.file;
-    ll_syscall(SYS_madvise, file->start, file->size_bytes, MADV_DONTNEED);
-}
-
 struct ll_arm_result ll_arm_module(const char* folder,
                                    const struct ll_patch_target* target,
                                    uintptr_t twin_distance) {
@@ -157,7 +166,6 @@ struct ll_arm_result ll_arm_module(const char* folder,
     result.verdict = ll_arm_plan_open(folder, target->build_id, target->build_id_length,
                                       &module->plan);
     if (result.verdict != LL_PLAN_OK) {
-        module->plan.header = NULL;
         return result;
     }
     module_count++;
@@ -167,25 +175,29 @@ struct ll_arm_result ll_arm_module(const char* folder,
     if (result.refused != 0 || module->records == NULL || module->unfit == NULL ||
         !ll_stubs_map(module)) {
         // What was mapped stays: this happens once, and nothing jumps there.
-        ll_plan_file_close(&module->plan.file);
-        module->plan.header = NULL;
+        ll_arm_plan_close(&module->plan);
         return result;
     }
     // The program must find the descriptors it expects.
     ll_plan_file_close_descriptor(&module->plan.file);
-    result.armable = judge_sites(module, target);
-    if (result.armable > 0) {
-        arm_all(module);
-    }
-    let_tables_go(module);
+    result.armable = arm_all(module, target);
+    ll_arm_plan_let_go(&module->plan);
     module->is_loaded = true;
     return result;
 }
 
+static void let_table_go(struct ll_arm_module* module, void* unused) {
+    (void)unused;
+    ll_arm_plan_let_go(&module->plan);
+}
+
+void ll_arm_let_tables_go(void) {
+    ll_arm_visit_modules(let_table_go, NULL);
+}
+
 static void forget(struct ll_arm_module* module) {
     ll_stubs_unmap(module);
-    ll_plan_file_close(&module->plan.file);
-    module->plan.header = NULL;
+    ll_arm_plan_close(&module->plan);
 }
 
 void ll_arm_begin_census(void) {

@@ -24,6 +24,10 @@ struct ll_arm_result ll_arm_module(const char* folder,
 void ll_arm_begin_census(void);
 void ll_arm_end_census(void);
 
+// Gives the memory back that the tables of plans take; what is read of them again comes
+// from their files.
+void ll_arm_let_tables_go(void);
+
 // Calls `visit` with every module that is loaded.
 void ll_arm_visit_modules(void (*visit)(struct ll_arm_module* module, void* context),
                           void* context);

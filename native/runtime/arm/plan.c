@@ -2,10 +2,14 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "base/options.h"
 #include "os/memory.h"
+#include "os/syscall.h"
+#include "patch/births.h"
 
-static const char magic[8] = {'l', 'l', 'a', 'r', 'm', '0', '0', '1'};
+static const char magic[8] = {'l', 'l', 'a', 'r', 'm', '0', '0', '2'};
 
 static bool is_for(const struct ll_arm_header* header, const uint8_t* build_id,
                    uint32_t length) {
@@ -14,18 +18,53 @@ static bool is_for(const struct ll_arm_header* header, const uint8_t* build_id,
            memcmp(header->build_id, build_id, length) == 0;
 }
 
+// As much of the tables is in memory at once while they are read as a whole.
+enum { STRIDE_BYTES = 1 << 18 };
+
+void ll_arm_plan_let_go(const struct ll_arm_plan* plan) {
+    ll_syscall(SYS_madvise, plan->tables, plan->tables_bytes, MADV_DONTNEED);
+    ll_syscall(SYS_madvise, plan->file.start, plan->file.size_bytes, MADV_DONTNEED);
+}
+
+static bool sum_is_right(const struct ll_arm_plan* plan) {
+    uint32_t sum = LL_PLAN_SUM_BEGIN;
+    for (size_t done = 0; done < plan->tables_bytes; done += STRIDE_BYTES) {
+        size_t left = plan->tables_bytes - done;
+        sum = ll_plan_sum(sum, plan->tables + done,
+                          left < STRIDE_BYTES ? left : STRIDE_BYTES);
+        ll_arm_plan_let_go(plan);
+    }
+    return sum == plan->header->tables_sum;
+}
+
+static bool jump_is_sound(const struct ll_arm_plan* plan,
+                          const struct ll_arm_site* site) {
+    uint32_t jump_at = ll_arm_jump_at(site);
+    uint64_t pages_end = (uint64_t)site->stub_pages_at + site->page_count;
+    return site->armed_length > 0 && site->armed_length <= LL_ARM_JUMP_LENGTH &&
+           site->lead < site->length && jump_at <= site->address &&
+           jump_at + site->armed_length <= ll_arm_word_at(site) + 8 &&
+           pages_end <= plan->header->stub_page_count;
+}
+
 static bool sites_are_sound(const struct ll_arm_plan* plan) {
+    uint32_t group_end = 0;
     for (uint32_t i = 0; i < plan->header->site_count; i++) {
         const struct ll_arm_site* site = &plan->sites[i];
-        uint64_t pages_end = (uint64_t)site->stub_pages_at + site->page_count;
-        if (site->armed_length == 0 || site->armed_length > sizeof site->armed ||
-            site->address < site->word_at ||
-            site->address + site->armed_length >
-                site->word_at + sizeof site->original ||
-            site->word_at % 64 > 56 || pages_end > plan->header->stub_page_count) {
+        bool is_first = i == group_end;
+        if (is_first != (site->site_count != 0) ||
+            (is_first && !jump_is_sound(plan, site))) {
             return false;
         }
+        group_end += is_first ? site->site_count : 0;
+        if (i % (STRIDE_BYTES / sizeof *site) == 0) {
+            ll_arm_plan_let_go(plan);
+        }
     }
+    return group_end == plan->header->site_count;
+}
+
+static bool stub_pages_are_sound(const struct ll_arm_plan* plan) {
     for (uint32_t i = 0; i < plan->header->stub_page_count; i++) {
         if (plan->stub_pages[i] >= plan->header->mapping_count) {
             return false;
@@ -34,34 +73,59 @@ static bool sites_are_sound(const struct ll_arm_plan* plan) {
     return true;
 }
 
-static bool is_sound(struct ll_arm_plan* plan) {
+// False when the file is not as long as its tables.
+static bool find_tables(struct ll_arm_plan* plan) {
     const struct ll_arm_header* header = plan->header;
     size_t code = ((size_t)header->page_count + 1) * LL_PAGE_SIZE;
     size_t mappings = (size_t)header->mapping_count * sizeof *plan->mappings;
     size_t sites = (size_t)header->site_count * sizeof *plan->sites;
     size_t stub_pages = (size_t)header->stub_page_count * sizeof *plan->stub_pages;
-    if (code + mappings + sites + stub_pages != plan->file.size_bytes) {
+    plan->tables_bytes = mappings + sites + stub_pages;
+    if (code + plan->tables_bytes != plan->file.size_bytes || plan->tables_bytes == 0) {
         return false;
     }
-    const char* tables = plan->file.start + code;
-    plan->mappings = (const struct ll_arm_mapping*)tables;
-    plan->sites = (const struct ll_arm_site*)(tables + mappings);
-    plan->stub_pages = (const uint32_t*)(tables + mappings + sites);
-    return ll_plan_sum(tables, mappings + sites + stub_pages) == header->tables_sum &&
-           sites_are_sound(plan);
+    long mapped = ll_syscall(SYS_mmap, 0, plan->tables_bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE, plan->file.file, code);
+    if (mapped < 0) {
+        return false;
+    }
+    plan->tables = (char*)mapped;
+    plan->mappings = (const struct ll_arm_mapping*)plan->tables;
+    plan->sites = (const struct ll_arm_site*)(plan->tables + mappings);
+    plan->stub_pages = (const uint32_t*)(plan->tables + mappings + sites);
+    return true;
+}
+
+void ll_arm_plan_close(struct ll_arm_plan* plan) {
+    if (plan->tables != NULL) {
+        ll_syscall(SYS_munmap, plan->tables, plan->tables_bytes);
+        plan->tables = NULL;
+    }
+    ll_plan_file_close(&plan->file);
+    plan->header = NULL;
+}
+
+// Code that lens `loss` has patched is planned in another way.
+static const char* suffix(void) {
+    if (!ll_options_have_lens("loss")) {
+        return ".arm";
+    }
+    return ll_births_on ? ".births.arm" : ".loss.arm";
 }
 
 enum ll_plan_verdict ll_arm_plan_open(const char* folder, const uint8_t* build_id,
                                       uint32_t build_id_length,
                                       struct ll_arm_plan* plan) {
+    *plan = (struct ll_arm_plan){0};
     enum ll_plan_verdict verdict =
-        ll_plan_file_open(folder, build_id, build_id_length, ".arm", &plan->file);
+        ll_plan_file_open(folder, build_id, build_id_length, suffix(), &plan->file);
     if (verdict != LL_PLAN_OK) {
         return verdict;
     }
     plan->header = (const struct ll_arm_header*)plan->file.start;
-    if (!is_for(plan->header, build_id, build_id_length) || !is_sound(plan)) {
-        ll_plan_file_close(&plan->file);
+    if (!is_for(plan->header, build_id, build_id_length) || !find_tables(plan) ||
+        !sum_is_right(plan) || !sites_are_sound(plan) || !stub_pages_are_sound(plan)) {
+        ll_arm_plan_close(plan);
         return LL_PLAN_DAMAGED;
     }
     return LL_PLAN_OK;

@@ -25,18 +25,33 @@ struct ll_arm_mapping {
     uint32_t reserved;
 };
 
+enum { LL_ARM_JUMP_LENGTH = 5 };
+
+// Neighbours form a group, which one jump arms; its first site tells how.
 struct ll_arm_site {
-    uint32_t address;
-    uint32_t word_at; // of the eight bytes that are written at once
-    uint8_t original[8];
-    uint8_t armed[5];
-    uint8_t armed_length;
-    uint8_t page_count; // of its stubs
-    uint8_t reserved;
+    uint32_t address; // of the instruction that touches
+    int32_t distance; // of the jump
     uint32_t stub_pages_at;
-    uint32_t reserved_too;
+    uint16_t lead;   // bytes from the instruction that becomes a jump to this one
+    uint16_t length; // bytes of code that the stub runs instead
+    uint8_t original[LL_ARM_JUMP_LENGTH];
+    uint8_t armed_length; // bytes that are written; the others are those behind them
+    uint8_t page_count;   // of the group's stubs
+    uint8_t site_count;   // of the group; 0: not its first, and only `address` is set
 };
-_Static_assert(sizeof(struct ll_arm_site) == 32, "as in the file");
+_Static_assert(sizeof(struct ll_arm_site) == 24, "as in the file");
+
+// Address of the instruction that becomes a jump.
+static inline uint32_t ll_arm_jump_at(const struct ll_arm_site* site) {
+    return site->address - site->lead;
+}
+
+// Address of the eight bytes that are written at once: they lie in one cache line.
+static inline uint32_t ll_arm_word_at(const struct ll_arm_site* site) {
+    uint32_t jump_at = ll_arm_jump_at(site);
+    uint32_t last = (jump_at & ~63U) + 56;
+    return jump_at < last ? jump_at : last;
+}
 
 struct ll_arm_plan {
     struct ll_plan_file file;
@@ -44,9 +59,27 @@ struct ll_arm_plan {
     const struct ll_arm_mapping* mappings;
     const struct ll_arm_site* sites;
     const uint32_t* stub_pages; // numbers of mappings
+    char* tables;               // these three, in a private copy of the file's pages
+    size_t tables_bytes;
 };
 
-// Opens `folder`/<build-id in hex>.arm. On anything but OK nothing stays open.
+// Opens the plan that lies in `folder` for the lenses of this run. On anything but OK
+// nothing stays open.
 enum ll_plan_verdict ll_arm_plan_open(const char* folder, const uint8_t* build_id,
                                       uint32_t build_id_length,
                                       struct ll_arm_plan* plan);
+
+void ll_arm_plan_close(struct ll_arm_plan* plan);
+
+// One site, of a plan most of whose pages are never needed. Safe in any code.
+static inline const struct ll_arm_site* ll_arm_plan_site(const struct ll_arm_plan* plan,
+                                                         uint32_t number) {
+    const struct ll_arm_site* site = &plan->sites[number];
+    // A page that is read brings in its neighbours; one that is written comes alone.
+    __atomic_or_fetch((uint8_t*)site, 0, __ATOMIC_RELAXED);
+    __atomic_or_fetch((uint8_t*)(site + 1) - 1, 0, __ATOMIC_RELAXED);
+    return site;
+}
+
+// Gives the memory back that the tables take; what is read again comes from the file.
+void ll_arm_plan_let_go(const struct ll_arm_plan* plan);

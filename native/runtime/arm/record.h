@@ -14,6 +14,7 @@ enum ll_arm_state {
     LL_ARM_ENDING, // to be disarmed: by the thread that noted the last touch, or poked
     LL_ARM_IDLE,   // not armed; in the queue or with the scheduler
     LL_ARM_WINDOW, // armed for a window
+    LL_ARM_BESIDE, // not the first site of its group, and armed with that
 };
 
 // Stubs know the first fields by offset.
@@ -56,8 +57,8 @@ struct ll_arm_module {
 struct ll_arm_place {
     struct ll_arm_module* module;
     struct ll_arm_record* record;
-    uintptr_t address; // of the instruction
-    uint32_t next;     // place of the next site in the queue; 0 at its end
+    struct ll_arm_site site; // as in the plan, whose pages need not stay in memory
+    uint32_t next;           // place of the next site in the queue; 0 at its end
 };
 
 enum { LL_ARM_PLACES_MAX = 1 << 20 };
@@ -95,7 +96,14 @@ static inline uint32_t ll_arm_number_of(const struct ll_arm_module* module,
     return (uint32_t)(record - module->records);
 }
 
+// Of the instruction, as it was when the module was loaded.
+static inline uintptr_t ll_arm_address_of(const struct ll_arm_place* place) {
+    return place->module->bias + place->site.address;
+}
+
 static inline const struct ll_arm_site*
 ll_arm_site_of(const struct ll_arm_module* module, const struct ll_arm_record* record) {
-    return &module->plan.sites[ll_arm_number_of(module, record)];
+    return record->place != 0
+               ? &ll_arm.places[record->place].site
+               : ll_arm_plan_site(&module->plan, ll_arm_number_of(module, record));
 }

@@ -6,6 +6,7 @@
 #include "arm/change.h"
 #include "arm/clock.h"
 #include "arm/due.h"
+#include "arm/module.h"
 #include "arm/stress.h"
 #include "arm/text.h"
 #include "arm/uses.h"
@@ -42,6 +43,7 @@ static struct {
     uint64_t random;
     uint64_t window_due_ns; // CPU time
     uint64_t spent_ns;
+    uint32_t known_places; // as many as there were at the latest pass
     bool stopping;
     bool is_paused;
     struct ll_schedule_counts counts;
@@ -226,6 +228,15 @@ static void look_through_window(uint64_t cpu_ns) {
         cpu_ns + (pause_ns > WINDOW_EVERY_NS ? pause_ns : WINDOW_EVERY_NS);
 }
 
+// New places were read from the tables of plans.
+static void let_tables_go(void) {
+    uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_RELAXED);
+    if (count != schedule.known_places) {
+        schedule.known_places = count;
+        ll_arm_let_tables_go();
+    }
+}
+
 void ll_schedule_pass(void) {
     uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     __atomic_store_n(&ll_touch_tick, ll_tick_of_ns(cpu_ns), __ATOMIC_RELAXED);
@@ -236,6 +247,7 @@ void ll_schedule_pass(void) {
     earn(cpu_ns);
     take_over_ended(now);
     arm_due(now);
+    let_tables_go();
     if (cpu_ns >= schedule.window_due_ns) {
         look_through_window(cpu_ns);
     }

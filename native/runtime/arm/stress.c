@@ -23,7 +23,7 @@ static bool change_state(struct ll_arm_record* record, uint8_t from, uint8_t to)
 static void toggle(struct ll_arm_module* module, uint32_t number) {
     struct ll_arm_record* record = &module->records[number];
     const struct ll_arm_site* site = &module->plan.sites[number];
-    if (!ll_arm_is_fit(module, number)) {
+    if (site->site_count == 0 || !ll_arm_is_fit(module, number)) {
         return;
     }
     if (change_state(record, LL_ARM_IDLE, LL_ARM_FRESH)) {

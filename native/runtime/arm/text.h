@@ -16,20 +16,29 @@ LL_INLINE uint64_t ll_text_exchange(uint64_t* word, uint64_t old, uint64_t new_v
     return old;
 }
 
-// Sets the bytes of one site, whatever its neighbours in the word are at.
+LL_INLINE uint64_t ll_text_armed(const struct ll_arm_site* site) {
+    return (uint64_t)(uint32_t)site->distance << 8 | 0xe9;
+}
+
+LL_INLINE uint64_t ll_text_original(const struct ll_arm_site* site) {
+    uint64_t bytes = 0;
+    memcpy(&bytes, site->original, sizeof site->original);
+    return bytes;
+}
+
+// Sets the bytes that arm one group to the first of `bytes`, whatever its neighbours in
+// the word are at.
 LL_INLINE void ll_text_set(const struct ll_arm_module* module,
-                           const struct ll_arm_site* site, const uint8_t* bytes) {
-    uint64_t* word = (uint64_t*)(module->bias + site->word_at);
-    unsigned shift = 8 * (site->address - site->word_at);
-    uint64_t wanted = 0;
-    for (unsigned i = 0; i < site->armed_length; i++) {
-        wanted |= (uint64_t)bytes[i] << (8 * i);
-    }
-    uint64_t mask = (((uint64_t)1 << 8 * site->armed_length) - 1) << shift;
+                           const struct ll_arm_site* site, uint64_t bytes) {
+    uint64_t* word = (uint64_t*)(module->bias + ll_arm_word_at(site));
+    unsigned shift = 8 * (ll_arm_jump_at(site) - ll_arm_word_at(site));
+    uint64_t own = ((uint64_t)1 << 8 * site->armed_length) - 1;
+    uint64_t mask = own << shift;
+    uint64_t wanted = (bytes & own) << shift;
     uint64_t seen;
     __asm__ volatile("movq %1, %0" : "=r"(seen) : "m"(*word));
     for (;;) {
-        uint64_t next = (seen & ~mask) | wanted << shift;
+        uint64_t next = (seen & ~mask) | wanted;
         uint64_t found = ll_text_exchange(word, seen, next);
         if (found == seen) {
             return;
@@ -40,10 +49,10 @@ LL_INLINE void ll_text_set(const struct ll_arm_module* module,
 
 LL_INLINE void ll_text_arm(const struct ll_arm_module* module,
                            const struct ll_arm_site* site) {
-    ll_text_set(module, site, site->armed);
+    ll_text_set(module, site, ll_text_armed(site));
 }
 
 LL_INLINE void ll_text_disarm(const struct ll_arm_module* module,
                               const struct ll_arm_site* site) {
-    ll_text_set(module, site, site->original + (site->address - site->word_at));
+    ll_text_set(module, site, ll_text_original(site));
 }

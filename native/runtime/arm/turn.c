@@ -36,7 +36,7 @@ static uint32_t new_place(struct ll_arm_module* module, struct ll_arm_record* re
     }
     struct ll_arm_place* place = &ll_arm.places[number];
     place->module = module;
-    place->address = module->bias + ll_arm_site_of(module, record)->address;
+    place->site = *ll_arm_site_of(module, record);
     __atomic_store_n(&place->record, record, __ATOMIC_RELEASE);
     return number;
 }
@@ -82,7 +82,7 @@ static void take_use(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
     }
     record->changes++;
     // As if the instruction were a call that has just returned: its frame is the same.
-    uintptr_t pc = ll_arm.places[record->place].address + 1;
+    uintptr_t pc = ll_arm_address_of(&ll_arm.places[record->place]) + 1;
     uint32_t node = stack_at(pc, sp, rbp, &caller);
     uint32_t use = node == 0 ? 0 : ll_use_number(record->place, node);
     if (use == 0) {
@@ -97,6 +97,18 @@ static void take_use(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
     ll_use_note(use);
 }
 
+// The other sites of the group take their uses anew, so many at the most.
+static void let_others_begin(struct ll_arm_module* module, uint32_t site,
+                             uint8_t changes) {
+    struct ll_arm_record* record = &module->records[site];
+    uint32_t count = ll_arm_site_of(module, record)->site_count;
+    record->changes = changes;
+    for (uint32_t i = 1; i < count; i++) {
+        record[i].changes = changes;
+        __atomic_store_n(&record[i].left, 0, __ATOMIC_RELAXED);
+    }
+}
+
 static void begin_burst(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
                         uintptr_t rbp) {
     struct ll_arm_record* record = &module->records[site];
@@ -106,7 +118,7 @@ static void begin_burst(struct ll_arm_module* module, uint32_t site, uintptr_t s
     if (record->place == 0) {
         record->place = new_place(module, record);
     }
-    record->changes = 0;
+    let_others_begin(module, site, 0);
     take_use(module, site, sp, rbp);
     record->time = time_stamp();
     uint32_t burst = record->burst != 0 ? record->burst : ll_arm.burst;
@@ -150,13 +162,33 @@ static void end_burst(struct ll_arm_module* module, struct ll_arm_record* record
     }
 }
 
+// A site that the first one of its group arms and disarms.
+static void turn_beside(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
+                        uintptr_t rbp) {
+    struct ll_arm_record* record = &module->records[site];
+    if (change_state(record, LL_ARM_FRESH, LL_ARM_BESIDE)) {
+        record->place = new_place(module, record);
+    }
+    if (__atomic_load_n(&record->left, __ATOMIC_RELAXED) <= 0) {
+        __atomic_store_n(&record->left, INT32_MAX, __ATOMIC_RELAXED);
+    }
+    take_use(module, site, sp, rbp);
+}
+
 static void turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
                  uintptr_t rbp) {
     struct ll_arm_record* record = &module->records[site];
     int32_t left = __atomic_load_n(&record->left, __ATOMIC_RELAXED);
     switch (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE)) {
     case LL_ARM_FRESH:
-        begin_burst(module, site, sp, rbp);
+        if (ll_arm_site_of(module, record)->site_count == 0) {
+            turn_beside(module, site, sp, rbp);
+        } else {
+            begin_burst(module, site, sp, rbp);
+        }
+        break;
+    case LL_ARM_BESIDE:
+        turn_beside(module, site, sp, rbp);
         break;
     case LL_ARM_BURST:
         // A thread may come here late, when another has begun the next burst.
@@ -168,7 +200,7 @@ static void turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
         break;
     case LL_ARM_WINDOW:
         if (left <= 0) {
-            record->changes = CHANGES_MAX - WINDOW_CHANGES_MAX;
+            let_others_begin(module, site, CHANGES_MAX - WINDOW_CHANGES_MAX);
             __atomic_store_n(&record->left, INT32_MAX, __ATOMIC_RELAXED);
         }
         take_use(module, site, sp, rbp);

@@ -170,7 +170,8 @@ static uint32_t node_of(uint32_t number) {
     }
     return use->node != 0
                ? use->node
-               : ll_stack_child(0, ll_arm.places[use->place].address, LL_NODE_exact_pc);
+               : ll_stack_child(0, ll_arm_address_of(&ll_arm.places[use->place]),
+                                LL_NODE_exact_pc);
 }
 
 static void write_before(const struct ll_use* use, uint32_t last) {

@@ -80,7 +80,8 @@ static bool copy_start(struct ll_plan* plan, const struct ll_plan_header* header
     plan->runs = (const struct ll_plan_run*)tables;
     plan->mappings = (const struct ll_plan_mapping*)(plan->runs + header->run_count);
     return read_at(plan, tables, size, tables_offset(header)) &&
-           ll_plan_sum(tables, size) == header->start_sum && lies_in_file(plan);
+           ll_plan_sum(LL_PLAN_SUM_BEGIN, tables, size) == header->start_sum &&
+           lies_in_file(plan);
 }
 
 static bool read_plan(struct ll_plan* plan, const uint8_t* build_id, uint32_t length) {

@@ -38,11 +38,11 @@ static bool is_safe(int file, struct stat* status) {
     return owned && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-uint32_t ll_plan_sum(const char* data, size_t size_bytes) {
+uint32_t ll_plan_sum(uint32_t sum, const char* data, size_t size_bytes) {
     enum { MODULUS = 65521, STRIDE = 5552 };
     const uint8_t* byte = (const uint8_t*)data;
-    uint32_t first = 1;
-    uint32_t second = 0;
+    uint32_t first = sum & 0xffff;
+    uint32_t second = sum >> 16;
     while (size_bytes > 0) {
         size_t count = size_bytes < STRIDE ? size_bytes : STRIDE;
         size_bytes -= count;

@@ -30,6 +30,7 @@ void ll_plan_file_close(struct ll_plan_file* plan);
 // Closes the file alone; what is mapped stays.
 void ll_plan_file_close_descriptor(struct ll_plan_file* plan);
 
-// Adler-32. A large library has a megabyte of tables, for which a CRC would take longer
-// than all the rest of the start.
-uint32_t ll_plan_sum(const char* data, size_t size_bytes);
+// Adler-32 of data that follows what `sum` is of. A large library has a megabyte of
+// tables, for which a CRC would take longer than all the rest of the start.
+enum { LL_PLAN_SUM_BEGIN = 1 };
+uint32_t ll_plan_sum(uint32_t sum, const char* data, size_t size_bytes);

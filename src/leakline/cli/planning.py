@@ -39,17 +39,15 @@ def plan_before(program: str, lenses: str, *, births: bool = False) -> dict[str,
 def _wanted_plans(program: str, lenses: str, *, births: bool) -> list[Wanted]:
     """Of a program and its libraries; those that note their losses need no patches."""
     from leakline.cli.inspection.program import notes_losses
-    from leakline.patching.kinds import PlanKind
+    from leakline.patching.kinds import kinds_for
     from leakline.patching.plans import Wanted, modules_of
 
-    kinds = [PlanKind(lens) for lens in lenses.split(",") if lens in _LENSES]
-    if births:
-        kinds = [PlanKind.BIRTHS if one is PlanKind.LOSS else one for one in kinds]
+    kinds = kinds_for(lenses.split(","), births=births)
     return [
         Wanted(kind, module)
         for module in modules_of(Path(program))
         for kind in kinds
-        if kind is PlanKind.ACCESSES or not notes_losses(str(module))
+        if kind.lens == "accesses" or not notes_losses(str(module))
     ]
 
 

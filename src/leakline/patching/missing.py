@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from leakline.patching.kinds import PlanKind
+from leakline.patching.kinds import PlanKind, kinds_for
 from leakline.patching.plans import Wanted
 from leakline.recording._format import NotSeen, NotSeenRecord, OptionRecord
 from leakline.recording.reader import open_recording
@@ -12,7 +12,7 @@ from leakline.recording.reader import open_recording
 _UNUSABLE = (1, 2, 3)
 
 
-_KINDS = {NotSeen.LOSSES: PlanKind.LOSS, NotSeen.ACCESSES: PlanKind.ACCESSES}
+_LENSES = {NotSeen.LOSSES: "loss", NotSeen.ACCESSES: "accesses"}
 
 
 def missing_plans(recording: Path) -> list[Wanted]:
@@ -21,23 +21,32 @@ def missing_plans(recording: Path) -> list[Wanted]:
     Raises:
         RecordingError: The file is no recording that can be read.
     """
-    births = False
-    missed: dict[tuple[PlanKind, Path], None] = {}
+    options: set[bytes] = set()
+    missed: dict[tuple[str, Path], None] = {}
     with open_recording(recording) as opened:
         for _, record in opened.records():
             if isinstance(record, OptionRecord):
-                births = births or record.text == b"births=1"
+                options.add(record.text)
             elif (
                 isinstance(record, NotSeenRecord)
-                and record.reason in _KINDS
+                and record.reason in _LENSES
                 and record.detail in _UNUSABLE
             ):
-                missed[_KINDS[NotSeen(record.reason)], _module(record)] = None
-    return [Wanted(_kind(kind, births=births), module) for kind, module in missed]
+                missed[_LENSES[NotSeen(record.reason)], _module(record)] = None
+    kinds = _kinds(options)
+    return [Wanted(kinds[lens], module) for lens, module in missed if lens in kinds]
 
 
-def _kind(kind: PlanKind, *, births: bool) -> PlanKind:
-    return PlanKind.BIRTHS if births and kind is PlanKind.LOSS else kind
+def _kinds(options: set[bytes]) -> dict[str, PlanKind]:
+    """Return the kind of plan that each lens of a run needs."""
+    lenses = {
+        lens
+        for option in options
+        if option.startswith(b"lens=")
+        for lens in option.removeprefix(b"lens=").decode(errors="replace").split(",")
+    }
+    kinds = kinds_for(lenses, births=b"births=1" in options)
+    return {kind.lens: kind for kind in kinds}
 
 
 def _module(record: NotSeenRecord) -> Path:

@@ -44,6 +44,7 @@ class Plan:
         births: Its trampolines also look at what was stored.
         pages: Trampolines by page address.
         patches: Each depends only on those before it.
+        moved: Ranges of code that run in trampolines instead.
         places: What stamps tell, and the address of the store it stands for.
         stores: Number of stores seen.
         left_out: Number of stores left alone, by reason.
@@ -56,6 +57,7 @@ class Plan:
     births: bool = False
     pages: dict[int, CodePage] = field(default_factory=dict)
     patches: list[Patch] = field(default_factory=list)
+    moved: list[tuple[int, int]] = field(default_factory=list)
     places: list[tuple[int, int]] = field(default_factory=list)
     stores: int = 0
     left_out: Counter[str] = field(default_factory=Counter)

@@ -196,6 +196,8 @@ class Planner:
         """
         made = trampoline(group.steps, entry.place)
         self._plan.add_trampoline(entry.place, made)
+        last = group.steps[-1]
+        self._plan.moved.append((group.address, last.address + len(last.code)))
         replacement = _jump(group.address, group.length, entry)
         self._patch(
             group.address,

@@ -1,39 +1,41 @@
-"""Makes the plan for one module: which bytes arm each site, and where its stubs lie."""
+"""Makes the plan for one module: which bytes arm each group, and where its stub lies."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from struct import pack
 
+from leakline.patching.accesses.groups import Group
 from leakline.patching.accesses.room import Room
-from leakline.patching.accesses.sites import Site
 from leakline.patching.accesses.stubs import stub, stub_size
 from leakline.patching.code_pages import CodePage
 from leakline.patching.placement import JUMP_LENGTH, PAGE, window
 
 # Within a cache line other processors see a write as a whole.
 CACHE_LINE = 64
-WORD = 8
-_NEIGHBOURS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Arming:
-    """How one site is armed and disarmed: by one write of eight bytes in a cache line.
+    """How one group is armed and disarmed: by one write of eight bytes in a cache line.
 
     Attributes:
-        address: Of the instruction.
-        word_at: Of the eight bytes.
-        original: The eight bytes as in the file.
-        armed: The instruction's first bytes when it is armed.
+        address: Of the instruction that becomes a jump.
+        end: Behind the last instruction that its stub runs.
+        sites: Addresses of the sites whose touches the stub notes.
+        original: The bytes of the jump, as in the file.
+        distance: Of the jump, from its end.
+        armed_length: How many of its bytes are written; the others are there.
         pages: Pages of its stubs.
     """
 
     address: int
-    word_at: int
+    end: int
+    sites: tuple[int, ...]
     original: bytes
-    armed: bytes
+    distance: int
+    armed_length: int
     pages: tuple[int, ...]
 
 
@@ -42,7 +44,7 @@ class ArmPlan:
     """Everything the runtime needs to arm one module.
 
     Attributes:
-        armings: In ascending order of address; a site's number is its place here.
+        armings: In ascending order of address; sites are numbered in their order.
         gates: Pages for the two gates; 0 where there is none.
         sites: Number of sites seen.
         left_out: Number of sites that cannot be armed, by reason.
@@ -56,8 +58,31 @@ class ArmPlan:
     left_out: Counter[str]
 
 
+# Takes room between two addresses, with room at all distances from it.
+Take = Callable[[int, int, Sequence[int], int], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A group, how many bytes arm it, and where its stubs lie."""
+
+    group: Group
+    written: int
+    places: tuple[int, ...]
+
+    @property
+    def distance(self) -> int:
+        """Of its jump."""
+        return self.places[0] - (self.group.address + JUMP_LENGTH)
+
+    @property
+    def armed(self) -> bytes:
+        """The bytes that arm it."""
+        return (b"\xe9" + pack("<i", self.distance))[: self.written]
+
+
 class ArmPlanner:
-    """Places stubs from high addresses to low: what follows a site is settled first."""
+    """Places stubs from high addresses to low: what follows a jump is settled first."""
 
     def __init__(
         self, code: bytes, base: int, room: Room, left_out: Counter[str]
@@ -66,60 +91,92 @@ class ArmPlanner:
         self._base = base
         self._room = room
         self._left_out = left_out
-        self._armed: dict[int, bytes] = {}
-        self._places: dict[int, list[int]] = {}
+        self._placed: dict[int, _Placed] = {}
 
-    def plan(self, sites: Iterable[Site], build_id: bytes) -> ArmPlan:
-        """Return the plan for sites in ascending order of address."""
-        ascending = list(sites)
-        seen = len(ascending) + sum(self._left_out.values())
-        for site in reversed(ascending):
-            self._place(site)
-        armable = [site for site in ascending if site.address in self._armed]
+    def plan(self, groups: Iterable[Group], build_id: bytes) -> ArmPlan:
+        """Return the plan for groups in ascending order of address."""
+        ascending = list(groups)
+        seen = sum(len(group.sites) for group in ascending)
+        seen += sum(self._left_out.values())
+        for group in reversed(ascending):
+            self._place(group)
         pages: dict[int, CodePage] = {}
-        for number, site in enumerate(armable):
-            self._write(site, number, pages)
+        armings = []
+        number = 0
+        for _, placed in sorted(self._placed.items()):
+            self._write(placed, number, pages)
+            armings.append(self._arming(placed))
+            number += len(placed.group.sites)
         return ArmPlan(
             build_id,
             pages,
-            [self._arming(site) for site in armable],
+            armings,
             (self._room.gate_below, self._room.gate_above),
             seen,
             +self._left_out,
         )
 
-    def _place(self, site: Site) -> None:
-        written = min(
-            len(site.code), JUMP_LENGTH, CACHE_LINE - site.address % CACHE_LINE
-        )
-        size = stub_size(site)
-        start = site.address - self._base
-        if start + JUMP_LENGTH > len(self._code):
-            self._left_out["end of the code"] += 1
-            return
+    def _place(self, group: Group) -> None:
+        """Place a group, or as many of its last sites as there is a way for."""
+        rest: Group | None = group
+        while rest is not None:
+            placed = self._find_place(rest)
+            if placed is not None:
+                self._placed[placed.group.address] = placed
+                return
+            self._left_out["no room"] += 1
+            rest = rest.behind_first_site()
+
+    def _find_place(self, group: Group) -> _Placed | None:
+        """Try where more bytes can be written first: their jumps lead further.
+
+        Room in pages that are there already comes before new pages.
+        """
+        choices = sorted(group.choices(), key=_written, reverse=True)
+        for take in (self._room.take_used, self._room.take):
+            for choice in choices:
+                try:
+                    placed = self._placed_at(choice, take)
+                except OverflowError:
+                    continue
+                if placed is not None:
+                    return placed
+        return None
+
+    def _placed_at(self, group: Group, take: Take) -> _Placed | None:
+        """Return where the stubs of a group can lie, if it begins with its first step.
+
+        Raises:
+            OverflowError: Something cannot be reached from there.
+        """
+        written = _written(group)
+        address = group.address
+        if address - self._base + JUMP_LENGTH > len(self._code):
+            return None
+        size = stub_size(group.steps)
         distances: tuple[int, ...] = ()
         if written == JUMP_LENGTH:
             place = self._room.take_anywhere(size)
         else:
-            tails = list(self._tails(site.address, written))
-            bounds = window(site.address, written, tails[0])
-            distances = _distances(site.address, written, tails)
-            place = self._room.take(*bounds, distances, size)
+            tails = list(self._tails(address, written))
+            bounds = window(address, written, tails[0])
+            distances = _distances(address, written, tails)
+            place = take(*bounds, distances, size)
         if place is None:
-            self._left_out["not closable" if distances else "no room"] += 1
-            return
-        jump = b"\xe9" + pack("<i", place - (site.address + JUMP_LENGTH))
-        self._armed[site.address] = jump[:written]
-        self._places[site.address] = [place, *(place + one for one in distances)]
+            return None
+        places = (place, *(place + one for one in distances))
+        for one in places:
+            stub(group.steps, 0, one, self._room.gate_for(one))
+        return _Placed(group, written, places)
 
     def _tails(self, address: int, written: int) -> Iterator[bytes]:
         """Yield the bytes behind the written ones, in all states of the neighbours."""
         start = address - self._base
         original = self._code[start : start + JUMP_LENGTH]
         neighbours = [
-            (offset, self._armed[address + offset])
+            (offset, self._placed[address + offset].armed)
             for offset in range(1, JUMP_LENGTH)
-            if address + offset in self._armed
+            if address + offset in self._placed
         ]
         for states in product((False, True), repeat=len(neighbours)):
             code = bytearray(original)
@@ -128,24 +185,29 @@ class ArmPlanner:
                     code[offset : offset + len(armed)] = armed
             yield bytes(code[written:JUMP_LENGTH])
 
-    def _write(self, site: Site, number: int, pages: dict[int, CodePage]) -> None:
-        for place in self._places[site.address]:
-            code = stub(site, number, place, self._room.gate_for(place))
+    def _write(self, placed: _Placed, number: int, pages: dict[int, CodePage]) -> None:
+        for place in placed.places:
+            code = stub(placed.group.steps, number, place, self._room.gate_for(place))
             page = pages.setdefault(place & -PAGE, CodePage())
             page.add(place % PAGE, code)
 
-    def _arming(self, site: Site) -> Arming:
-        line = site.address & -CACHE_LINE
-        word_at = min(site.address, line + CACHE_LINE - WORD)
-        start = word_at - self._base
-        places = self._places[site.address]
+    def _arming(self, placed: _Placed) -> Arming:
+        group = placed.group
+        start = group.address - self._base
         return Arming(
-            site.address,
-            word_at,
-            self._code[max(start, 0) : start + WORD].rjust(WORD, b"\0"),
-            self._armed[site.address],
-            tuple(dict.fromkeys(place & -PAGE for place in places)),
+            group.address,
+            group.end,
+            group.sites,
+            self._code[start : start + JUMP_LENGTH],
+            placed.distance,
+            placed.written,
+            tuple(dict.fromkeys(place & -PAGE for place in placed.places)),
         )
+
+
+def _written(group: Group) -> int:
+    """Return how many bytes of its first instruction can be written at once."""
+    return min(group.length, JUMP_LENGTH, CACHE_LINE - group.address % CACHE_LINE)
 
 
 def _distances(address: int, written: int, tails: list[bytes]) -> tuple[int, ...]:

@@ -5,23 +5,23 @@ from pathlib import Path
 from struct import Struct
 
 from leakline.patching.accesses.plan import Arming, ArmPlan
-from leakline.patching.code_pages import share_pages
+from leakline.patching.code_pages import SharedPage, share_pages
 from leakline.patching.placement import PAGE
 
-MAGIC = b"llarm001"
+MAGIC = b"llarm002"
 HEADER = Struct("<8sIIIIIIIIIqq32s")
 MAPPING = Struct("<qII")
-SITE = Struct("<II8s5sBBBII")
+SITE = Struct("<IiIHH5sBBB")
 STUB_PAGE = Struct("<I")
 
 
 def serialise(plan: ArmPlan) -> bytes:
     """Return the bytes of the plan file; code begins at its second page."""
-    shared, mappings = share_pages(plan.pages)
+    shared, mappings = _backwards(*share_pages(plan.pages))
     index = {address: number for number, (address, _) in enumerate(mappings)}
     sites, stub_pages = bytearray(), bytearray()
     for arming in plan.armings:
-        sites += _site(arming, len(stub_pages) // STUB_PAGE.size)
+        sites += _sites(arming, len(stub_pages) // STUB_PAGE.size)
         for page in arming.pages:
             stub_pages += STUB_PAGE.pack(index[page])
     tables = b"".join(MAPPING.pack(address, page, 0) for address, page in mappings)
@@ -32,7 +32,7 @@ def serialise(plan: ArmPlan) -> bytes:
         len(plan.build_id),
         len(shared),
         len(mappings),
-        len(plan.armings),
+        len(sites) // SITE.size,
         len(stub_pages) // STUB_PAGE.size,
         plan.sites,
         sum(plan.left_out.values()),
@@ -44,17 +44,34 @@ def serialise(plan: ArmPlan) -> bytes:
     return header.ljust(PAGE, b"\0") + code + tables
 
 
-def _site(arming: Arming, stub_pages_at: int) -> bytes:
-    return SITE.pack(
-        arming.address,
-        arming.word_at,
-        arming.original,
-        arming.armed,
-        len(arming.armed),
-        len(arming.pages),
-        0,
+def _backwards(
+    shared: list[SharedPage], mappings: list[tuple[int, int]]
+) -> tuple[list[SharedPage], list[tuple[int, int]]]:
+    """Return pages in the opposite order.
+
+    Where one mapping holds many pages the kernel brings in many around the one that is
+    run. Pages whose order differs from that of their addresses are mapped one by one.
+    """
+    last = len(shared) - 1
+    return shared[::-1], [(address, last - page) for address, page in mappings]
+
+
+def _sites(arming: Arming, stub_pages_at: int) -> bytes:
+    """Return the sites of a group: the first one tells how all are armed."""
+    first, *others = arming.sites
+    leader = SITE.pack(
+        first,
+        arming.distance,
         stub_pages_at,
-        0,
+        first - arming.address,
+        arming.end - arming.address,
+        arming.original,
+        arming.armed_length,
+        len(arming.pages),
+        len(arming.sites),
+    )
+    return leader + b"".join(
+        SITE.pack(address, 0, 0, 0, 0, b"", 0, 0, 0) for address in others
     )
 
 

@@ -4,7 +4,7 @@ An armed instruction whose neighbour can be armed too leads to different places 
 neighbour changes, so its stub is needed at each of them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -63,11 +63,35 @@ class Room:
         self._take(place, size)
         return place
 
+    def take_used(
+        self, first: int, last: int, distances: Sequence[int], size: int
+    ) -> int | None:
+        """Return room between two addresses, with room at all distances from it.
+
+        A window that is not wide has it only in pages that are used already.
+        """
+        pages = self._pages(first, last)
+        return self._take_in(pages, (first, last), distances, size)
+
     def take(
         self, first: int, last: int, distances: Sequence[int], size: int
     ) -> int | None:
-        """Return room between two addresses, with room at all distances from it."""
-        for page in self._pages(first, last):
+        """Return room as `take_used` does, in a new page where need be."""
+        if self.pages_left == 0:
+            return None
+        pages = range(first & -PAGE, last + 1, PAGE)
+        fresh = (page for page in pages if page not in self.taken)
+        return self._take_in(fresh, (first, last), distances, size)
+
+    def _take_in(
+        self,
+        pages: Iterable[int],
+        bounds: tuple[int, int],
+        distances: Sequence[int],
+        size: int,
+    ) -> int | None:
+        first, last = bounds
+        for page in pages:
             fits = self._fits(page, size)
             low, high = max(first - page, 0), min(last - page, PAGE - 1)
             fits &= ((1 << (high + 1)) - 1) >> low << low
@@ -133,21 +157,26 @@ class Room:
             return
         pages = range(first & -PAGE, last + 1, PAGE)
         yield from (page for page in pages if page in self.taken)
-        if self.pages_left > 0:
-            yield from (page for page in pages if page not in self.taken)
 
     def _gathered(self, first: int, last: int) -> Iterator[int]:
         """Yield the pages of a wide window from its gathering place on."""
-        anchor = (first + _WIDE - 1) & -_WIDE
-        anchor += (self.spread >> 8 & 15) * (256 << 10)
-        if anchor > last - PAGE:
-            anchor = (first + PAGE - 1) & -PAGE
+        anchor = self._gathering_place(first, last)
         resume = self._resume.get(anchor, anchor)
         for page in range(resume, min(last + 1, resume + _TRIES * PAGE), PAGE):
             yield page
             if page == resume and not self._fits(page, 2 * _STAGGER // 4):
                 resume += PAGE
                 self._resume[anchor] = resume
+
+    def _gathering_place(self, first: int, last: int) -> int:
+        """Return a page that the windows of all sites contain with the same tail.
+
+        A window lies as far behind the next one as their sites lie apart.
+        """
+        tail = (first - self.start) & -_WIDE
+        place = tail + self.end + (self.spread >> 8 & 15) * (256 << 10)
+        aligned = (place + PAGE - 1) & -PAGE
+        return aligned if aligned <= last - PAGE else (first + PAGE - 1) & -PAGE
 
     def _is_free(self, page: int) -> bool:
         if page < self.lowest or page in self._gates():

@@ -5,8 +5,8 @@ constant or thread-local storage cannot, and is no *site*.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from enum import Enum
 
 from iced_x86 import Decoder as IcedDecoder
@@ -25,6 +25,8 @@ from leakline.patching.operands import Operand, operand_of
 from leakline.symbols.unwind_tables import RBP, Function
 
 _RSP_NUMBER = 4
+# Instructions before a site that may become its jump.
+_REMEMBERED = 4
 _AT_RSI = Operand(6, None, 0, 0)
 _AT_RDI = Operand(7, None, 0, 0)
 _STRING_OPERANDS = {OpKind.MEMORY_SEG_RSI: _AT_RSI, OpKind.MEMORY_ESRDI: _AT_RDI}
@@ -67,6 +69,8 @@ class Site:
         address: Of the instruction.
         code: Its bytes, which run anywhere.
         operands: Where it reads or writes: one, or two of a string instruction.
+        limit: End of its function.
+        before: Addresses of some instructions before it, the nearest first.
         flow: What happens after it; a call or jump takes its target from memory.
         repeats: It does nothing when rcx is 0.
     """
@@ -74,21 +78,60 @@ class Site:
     address: int
     code: bytes
     operands: tuple[Operand, ...]
+    limit: int
+    before: tuple[int, ...] = ()
     flow: Flow = Flow.NEXT
     repeats: bool = False
+
+    @property
+    def end(self) -> int:
+        """Behind the instruction."""
+        return self.address + len(self.code)
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """The sites of some functions, and how many were left out for which reason."""
+    """The sites of some functions, and what is known of jumps to them.
 
-    sites: list[Site]
-    left_out: Counter[str]
+    Attributes:
+        sites: In ascending order of address.
+        left_out: How many were left out, by reason.
+        targets: Addresses that branches lead to.
+        opaque: Ends of functions with jumps to addresses that are computed.
+    """
+
+    sites: list[Site] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    targets: set[int] = field(default_factory=set)
+    opaque: set[int] = field(default_factory=set)
+
+    def leave_out(self, taken: "Taken") -> None:
+        """Leave out the sites whose code is not there to be armed."""
+        kept = [site for site in self.sites if taken.is_free(site.address, site.end)]
+        self.left_out["patched by lens loss"] += len(self.sites) - len(kept)
+        self.sites[:] = kept
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Which bytes of the code others have changed or rely on.
+
+    Attributes:
+        base: Address of the first byte.
+        marks: One byte per byte of code, not 0 where it is taken.
+    """
+
+    base: int
+    marks: bytes
+
+    def is_free(self, start: int, end: int) -> bool:
+        """Tell whether nobody else has a part of a range."""
+        return not any(self.marks[start - self.base : end - self.base])
 
 
 def find_sites(code: bytes, base: int, functions: Iterable[Function]) -> Census:
     """Return the sites of functions in a section of code that begins at `base`."""
-    census = Census([], Counter())
+    census = Census()
     seen_until = base
     for function in sorted(functions, key=lambda one: one.start):
         start, end = function.start - base, function.end - base
@@ -98,35 +141,62 @@ def find_sites(code: bytes, base: int, functions: Iterable[Function]) -> Census:
         # Tables of hand-written code may overlap; each instruction counts once.
         if seen_until <= function.start and start < end <= len(code):
             seen_until = function.end
-            census.sites.extend(_sites_in(code[start:end], function, census.left_out))
+            _find_in(code[start:end], function, census)
     return census
 
 
-def _sites_in(
-    code: bytes, function: Function, left_out: Counter[str]
-) -> Iterator[Site]:
+def _find_in(code: bytes, function: Function, census: Census) -> None:
     decoder = IcedDecoder(64, code, ip=function.start)
     instruction = Instruction()
+    before: tuple[int, ...] = ()
     while decoder.can_decode:
+        address = decoder.ip
         decoder.decode_out(instruction)
-        if instruction.is_string_instruction:
-            operands = _string_operands(instruction)
-        elif _touches_memory(instruction) and _may_be_heap(instruction, function):
-            operands = _memory_operand(instruction)
-        else:
-            continue
-        flow = _FLOWS.get(instruction.flow_control)
-        if not operands or flow is None:
-            left_out["unusual operand"] += 1
-            continue
-        start = instruction.ip - function.start
-        yield Site(
+        if instruction.op0_kind == OpKind.NEAR_BRANCH64:
+            census.targets.add(instruction.near_branch_target)
+        elif instruction.flow_control == FlowControl.INDIRECT_BRANCH:
+            census.opaque.add(function.end)
+        operands = _operands(instruction, function)
+        if operands is not None:
+            _add_site(code, function, instruction, operands, before, census)
+        before = (address, *before[: _REMEMBERED - 1])
+
+
+def _operands(
+    instruction: Instruction, function: Function
+) -> tuple[Operand, ...] | None:
+    """Return what a site touches, nothing for unusual ones; None when it is no site."""
+    if instruction.is_string_instruction:
+        return _string_operands(instruction)
+    if _touches_memory(instruction) and _may_be_heap(instruction, function):
+        return _memory_operand(instruction)
+    return None
+
+
+def _add_site(  # noqa: PLR0913, PLR0917 - what the loop over instructions knows
+    code: bytes,
+    function: Function,
+    instruction: Instruction,
+    operands: tuple[Operand, ...],
+    before: tuple[int, ...],
+    census: Census,
+) -> None:
+    flow = _FLOWS.get(instruction.flow_control)
+    if not operands or flow is None:
+        census.left_out["unusual operand"] += 1
+        return
+    start = instruction.ip - function.start
+    census.sites.append(
+        Site(
             instruction.ip,
             code[start : start + instruction.len],
             operands,
+            function.end,
+            before,
             flow,
             instruction.has_rep_prefix or instruction.has_repne_prefix,
         )
+    )
 
 
 _memory_access: dict[int, bool] = {}

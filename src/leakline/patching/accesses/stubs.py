@@ -1,8 +1,10 @@
 """Writes the code that an armed instruction jumps to (native/format/arm_plan.md)."""
 
+from collections.abc import Sequence
 from struct import pack
 
 from leakline.patching.accesses.sites import Flow, Site
+from leakline.patching.eviction import Plain, moved
 from leakline.patching.operands import encode
 
 _RAX = 0
@@ -13,49 +15,61 @@ _INDIRECT = 0xFF  # opcode of call and jump through memory
 _REG_FIELD = 0x38
 _JUMP_EXTENSION = 0x20
 
+# One instruction that a stub runs.
+Step = Site | Plain
 
-def stub(site: Site, number: int, place: int, gate: int) -> bytes:
-    """Return the code for a site, to be placed at an address.
+
+def stub(steps: Sequence[Step], number: int, place: int, gate: int) -> bytes:
+    """Return the code that runs some neighbours, to be placed at an address.
+
+    Args:
+        steps: In their order; the last one is a site.
+        number: Of the first site; those after it have the next ones.
+        place: Of the stub. Its size does not depend on it.
+        gate: Which all notes call.
 
     Raises:
-        OverflowError: The site or the gate cannot be reached from there.
+        OverflowError: Something cannot be reached from there.
     """
-    notes = b"".join(
-        _SKIP_RED_ZONE + _note(site, operand_index, number)
-        for operand_index in range(len(site.operands))
-    )
-    head = b"\xe3" + bytes([len(notes)]) if site.repeats else b""
-    code = bytearray(head + notes)
-    _aim_calls(code, place, gate, head, len(site.operands))
-    code += _original(site, place + len(code))
+    code = bytearray()
+    for step in steps:
+        if isinstance(step, Site):
+            code += _notes(step, number, place + len(code), gate)
+            number += 1
+        at = place + len(code)
+        if step is steps[-1]:
+            code += _original(step, at)
+        elif isinstance(step, Plain):
+            code += moved(step.code, step.displacement_at, step.address - at)
+        else:
+            code += step.code
     return bytes(code)
 
 
-def stub_size(site: Site) -> int:
-    """Return the length of a site's code, which does not depend on the place."""
-    return len(stub(site, 0, site.address, site.address))
+def stub_size(steps: Sequence[Step]) -> int:
+    """Return the length of the code for some steps."""
+    at = steps[0].address
+    return len(stub(steps, 0, at, at))
 
 
-def _note(site: Site, operand_index: int, number: int) -> bytes:
-    """Return code that hands the operand's address and the site to the gate."""
-    operand = site.operands[operand_index]
-    address = encode(b"\x8d", _RAX, operand, at=0, wide=True)  # lea rax, operand
-    push = b"\x68" + pack("<I", number)
-    return address + push + b"\xe8" + bytes(4) + _BACK_OVER_RED_ZONE
+def _notes(site: Site, number: int, place: int, gate: int) -> bytes:
+    """Return code that hands the operands' addresses and the site to the gate."""
+    head = 2 if site.repeats else 0
+    code = bytearray()
+    for operand in site.operands:
+        code += _SKIP_RED_ZONE
+        code += encode(b"\x8d", _RAX, operand, at=0, wide=True)  # lea rax, operand
+        code += b"\x68" + pack("<I", number)
+        code += b"\xe8" + _distance(gate, place + head + len(code) + 5)
+        code += _BACK_OVER_RED_ZONE
+    # jrcxz: a string instruction that does nothing touches nothing.
+    return (b"\xe3" + bytes([len(code)]) if head else b"") + bytes(code)
 
 
-def _aim_calls(code: bytearray, place: int, gate: int, head: bytes, count: int) -> None:
-    """Let the calls of all notes lead to the gate."""
-    length = (len(code) - len(head)) // count
-    for i in range(count):
-        end = len(head) + (i + 1) * length - len(_BACK_OVER_RED_ZONE)
-        code[end - 4 : end] = _distance(gate, place + end)
-
-
-def _original(site: Site, at: int) -> bytes:
+def _original(site: Step, at: int) -> bytes:
     """Return the instruction itself and the way back."""
     back = site.address + len(site.code)
-    match site.flow:
+    match site.flow if isinstance(site, Site) else Flow.NEXT:
         case Flow.NEXT:
             jump = at + len(site.code) + 5
             return site.code + b"\xe9" + _distance(back, jump)
