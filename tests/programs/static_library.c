@@ -316,3 +316,11 @@ char* grown_by_lengths_ok(FILE* file) {
     }
     return all;
 }
+
+static int close_all(FILE* file) {
+    return fclose(file == NULL ? stdout : file);
+}
+
+int standard_output_closed_twice_ok(FILE* file) {
+    return close_all(file) + close_all(file == NULL ? NULL : stdin);
+}

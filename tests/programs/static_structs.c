@@ -451,3 +451,42 @@ void contexts_behind_one_object_ok(int inner_bytes) {
     end_context(d->outer);
     free(d);
 }
+
+struct text {
+    int owners;
+    char* letters;
+};
+
+struct value {
+    int kind;
+    struct text* text;
+};
+
+static void assign(struct value* to, const struct value* from, int how) {
+    switch (how) {
+    case 1:
+        to->kind = 0;
+        break;
+    case 2:
+        to->kind = from->kind;
+        break;
+    default:
+        to->kind = from->kind;
+        to->text = from->text;
+        to->text->owners++;
+        break;
+    }
+}
+
+static void drop(struct value* v) {
+    if (v->kind > 0 && --v->text->owners == 0) {
+        free(v->text);
+    }
+}
+
+void assigned_and_dropped_ok(struct value* to) {
+    struct value v = {1, malloc(sizeof(struct text))};
+    v.text->owners = 1;
+    assign(to, &v, 3);
+    drop(&v);
+}

@@ -15,7 +15,6 @@ from leakline.static.engine.state import State
 from leakline.static.engine.values import (
     COMPARISONS,
     HEAP,
-    STREAMS,
     SYMBOL,
     TRUTHS,
     Value,
@@ -40,7 +39,6 @@ _CANONICAL = {
     "ule": ("ult", True, True),
 }
 
-_STREAMS = frozenset(("global", name) for name in STREAMS)
 
 # Symbols that exist before the function runs differ from whatever it allocates.
 _OLDER_THAN_FRESH = frozenset({"arg", "cell"})
@@ -92,9 +90,9 @@ def range_of(ctx: Context, s: State, base: int) -> Range:
         return known
     if ctx.terms.kinds[base] != SYMBOL or base in s.pointed:
         return NON_NULL
-    key = ctx.terms.keys[base]
-    if key[0] == "cell" and ctx.terms.keys[key[1]] in _STREAMS:
+    if ctx.terms.is_stream(base):
         return NON_NULL
+    key = ctx.terms.keys[base]
     if key[:2] == ("bin", "add"):
         left, right = value_range(ctx, s, key[2]), value_range(ctx, s, key[3])
         return _sum_range(left, right, key[4])

@@ -53,8 +53,8 @@ def release(
         return
     if kind == HEAP:
         _check_family(ctx, s, base, family)
-    elif kind != SYMBOL:
-        return
+    elif kind != SYMBOL or ctx.terms.is_stream(base):
+        return  # the process owns its standard streams, whoever closes them
     if not isinstance(value[1], int) or base in ctx.parts:
         memory.escape(ctx, s, value)
         return

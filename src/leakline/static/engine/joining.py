@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from leakline.static.engine.alternatives import common_conditions
+from leakline.static.engine.memory import POINTER_BYTES
 from leakline.static.engine.ranges import ANY, Range, hull
 from leakline.static.engine.summary import (
     Conditions,
@@ -86,7 +87,11 @@ def _join(left: Disjunct, right: Disjunct) -> Disjunct:
         allocations=left.allocations,
         kept=left.kept,
         frees=left.frees,
-        escapes=tuple(dict.fromkeys(left.escapes + right.escapes)),
+        escapes=tuple(
+            dict.fromkeys(
+                left.escapes + right.escapes + _perhaps_stored(left, right, writes)
+            )
+        ),
         writes=writes,
         overwritten=overwritten,
         unknown=unknown,
@@ -133,6 +138,21 @@ def _join_writes(
             writes.append(Write(place[0], place[1], unknown, size))
     overwritten = tuple(dict.fromkeys(left.overwritten + right.overwritten))
     return tuple(writes), overwritten
+
+
+def _perhaps_stored(
+    left: Disjunct, right: Disjunct, writes: tuple[Write, ...]
+) -> tuple[NamedValue, ...]:
+    """Callers' pointers that only one of them stores: they may be kept there."""
+    known = {(write.base, write.offset, write.value) for write in writes}
+    return tuple(
+        write.value
+        for write in (*left.writes, *right.writes)
+        if (write.base, write.offset, write.value) not in known
+        and write.size_bytes == POINTER_BYTES
+        and not isinstance(write.value, int)
+        and write.value[0][0] in ("arg", "cell")
+    )
 
 
 def _joined_ranges(

@@ -25,6 +25,7 @@ Key: TypeAlias = tuple[Any, ...]
 
 # Ids of the C library's variables that always hold an open stream.
 STREAMS = frozenset({"stdin", "stdout", "stderr"})
+_STREAM_KEYS = frozenset(("global", name) for name in STREAMS)
 
 COMPARISONS = frozenset({"eq", "slt", "ult"})
 TRUTHS = COMPARISONS | {"not"}
@@ -61,6 +62,11 @@ class Terms:
     def truth(self, base: int) -> bool:
         """Whether the term is 0 or 1 by its nature."""
         return self.keys[base][0] in TRUTHS
+
+    def is_stream(self, base: int) -> bool:
+        """Whether the symbol is what `stdout` or one of its like holds."""
+        key = self.keys[base]
+        return key[0] == "cell" and self.keys[key[1]] in _STREAM_KEYS
 
     def ancestors(self, base: int) -> list[int]:
         """The objects whose initial memory this symbol was read from, nearest first."""
