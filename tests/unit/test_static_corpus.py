@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from leakline.model.finding import Fate, Finding, Kind
+from leakline.model.finding import Cause, Fate, Finding, Kind
 from leakline.static import summary_cache
 from leakline.static.analysis import Analysis, AnalysisOptions, analyse
 from leakline.static.facts import Unit
@@ -109,6 +109,24 @@ def test_a_path_tells_how_the_block_is_lost(facts_of: FactsOf) -> None:
     assert finding.loss is not None
     assert finding.loss.slot == "buffer"
     assert finding.advice.startswith("Release `buffer` with `free` before line ")
+
+
+SET_BY_CALLS = """
+char *strdup(const char *);
+static char *user;
+static void set_user(const char *name) { user = strdup(name); }
+void one(const char *name) { set_user(name); set_user("one"); }
+void two(const char *name) { set_user(name); set_user("two"); }
+char *current(void) { return user; }
+"""
+
+
+def test_what_a_global_loses_is_one_finding(facts_of: FactsOf) -> None:
+    found = analyse(Program([facts_of(SET_BY_CALLS)]), MODELS, AnalysisOptions())
+    (finding,) = found.findings
+    assert finding.loss is not None
+    assert (finding.loss.cause, finding.loss.slot) == (Cause.OVERWRITTEN, "user")
+    assert [note.rpartition(":")[2] for note in finding.notes] == ["6."]
 
 
 def test_a_finding_says_what_calls_did_with_the_block(facts_of: FactsOf) -> None:

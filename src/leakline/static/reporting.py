@@ -151,12 +151,17 @@ class Reporter:
 
 
 def _group_keys(defect: Defect) -> list[object]:
-    """Leaks are one when the object comes from one place, or one slot loses it."""
+    """Leaks are one when the object comes from one place, or one slot loses it.
+
+    What a global variable loses is one leak, whoever calls the function that sets it.
+    """
     if defect.allocation is None or defect.kind is not Kind.LOST:
         return [defect.identity]
     keys: list[object] = [(defect.kind, defect.allocation.places)]
     if defect.ending is not None and defect.ending.slot:
         keys.append((defect.ending.place, defect.ending.slot))
+        if defect.ending.is_global:
+            keys.append((defect.allocation.places[0], defect.ending.slot))
     return keys
 
 

@@ -8,7 +8,13 @@ from leakline.static.engine.context import Context
 from leakline.static.engine.correlation import is_possible
 from leakline.static.engine.exceptions import begin
 from leakline.static.engine.findings import Event, record
-from leakline.static.engine.heap import allocate, follow, mark_pointed, release
+from leakline.static.engine.heap import (
+    allocate,
+    follow,
+    mark_pointed,
+    overwrite,
+    release,
+)
 from leakline.static.engine.places import place_of
 from leakline.static.engine.releases import is_argument, note_partner
 from leakline.static.engine.state import ESCAPED, FREED, State
@@ -165,6 +171,7 @@ class Application:
             if _is_joined(write.value):
                 self._escape_old(place)
             value = self._value(write.value)
+            overwrite(self._ctx, self._s, place)
             memory.store(self._ctx, self._s, place, value, write.size_bytes)
         return True
 

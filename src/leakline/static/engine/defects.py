@@ -16,11 +16,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Where and why the last reference to an object went."""
+    """Where and why the last reference to an object went.
+
+    Attributes:
+        is_global: A global variable held it.
+    """
 
     cause: Cause
     place: Place
     slot: str | None
+    is_global: bool
 
 
 @dataclass(frozen=True, slots=True)

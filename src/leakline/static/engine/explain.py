@@ -109,7 +109,8 @@ def _ending(ctx: Context, met: Candidate) -> Ending | None:
     slot = met.drop.slot
     if slot is None and met.drop.cause is Cause.OUT_OF_SCOPE:
         slot = _holder(ctx, met) or None
-    return Ending(met.drop.cause, place_of(ctx, met.drop.location), slot)
+    place = place_of(ctx, met.drop.location)
+    return Ending(met.drop.cause, place, slot, met.drop.is_global)
 
 
 def _holder(ctx: Context, met: Candidate) -> str:

@@ -32,11 +32,13 @@ class Drop:
 
     Attributes:
         slot: Name of the variable or place that held it, None when it has none.
+        is_global: The place is, or lies in, a global variable.
     """
 
     cause: Cause
     location: int
     slot: str | None
+    is_global: bool = False
 
 
 @dataclass(frozen=True, slots=True)

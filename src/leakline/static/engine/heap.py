@@ -10,6 +10,7 @@ from leakline.static.engine.releases import note_release
 from leakline.static.engine.state import ALLOCATED, ESCAPED, FREED, State
 from leakline.static.engine.summary import Allocation
 from leakline.static.engine.values import GLOBAL, HEAP, STACK, SYMBOL, Value
+from leakline.static.engine.words import slot_name
 
 # Releasing through these is right whatever allocated the object.
 ANY_FAMILY = ""
@@ -121,6 +122,17 @@ def drop(ctx: Context, s: State, base: int, cause: Cause, slot: str | None) -> N
     """In a replay, note which reference to a tracked object went away last."""
     if ctx.replaying and s.objects.get(base) == ALLOCATED:
         s.writable_dropped()[base] = Drop(cause, ctx.here, slot)
+
+
+def overwrite(ctx: Context, s: State, pointer: Value) -> None:
+    """In a replay, note that the place gives up the reference it holds."""
+    if not ctx.replaying or isinstance(pointer, int):
+        return
+    held = s.holders.get(pointer)
+    if held is not None and s.objects.get(held) == ALLOCATED:
+        is_global = ctx.terms.kinds[pointer[0]] == GLOBAL
+        slot = slot_name(ctx, pointer)
+        s.writable_dropped()[held] = Drop(Cause.OVERWRITTEN, ctx.here, slot, is_global)
 
 
 def find_lost(ctx: Context, s: State, roots: list[int]) -> list[int]:

@@ -12,11 +12,11 @@ from leakline.static.engine.context import Context
 from leakline.static.engine.control import BIND
 from leakline.static.engine.exceptions import handled, landing
 from leakline.static.engine.findings import report
-from leakline.static.engine.heap import drop, follow, use
+from leakline.static.engine.heap import drop, follow, overwrite, use
 from leakline.static.engine.ranges import TRUTH
 from leakline.static.engine.state import ALLOCATED, State
 from leakline.static.engine.values import HEAP, STACK, Value, moved
-from leakline.static.engine.words import slot_name, variable_name
+from leakline.static.engine.words import variable_name
 from leakline.static.instructions import AccessFlag, AsmFlag, Op
 
 # A row of the facts; its fields are named in leakline.static.instructions.
@@ -77,10 +77,7 @@ def _store(ctx: Context, s: State, row: Row) -> list[State] | None:
     if _is_null_page(pointer):
         return _null_used(ctx, s)
     follow(ctx, s, pointer)
-    if not isinstance(pointer, int):
-        held = s.holders.get(pointer)
-        if held is not None:
-            drop(ctx, s, held, Cause.OVERWRITTEN, slot_name(ctx, pointer))
+    overwrite(ctx, s, pointer)
     memory.store(ctx, s, pointer, value_of(ctx, s, row[3]), row[6])
     return None
 
