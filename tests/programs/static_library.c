@@ -324,3 +324,17 @@ static int close_all(FILE* file) {
 int standard_output_closed_twice_ok(FILE* file) {
     return close_all(file) + close_all(file == NULL ? NULL : stdin);
 }
+
+struct window {
+    int other;
+    unsigned short width, height;
+    char* title;
+};
+
+void written_beside_a_pointer_ok(struct window* w, const char* text) {
+    char* title = strdup(text);
+    w->title = title;
+    sscanf(text, "%hu%hu", &w->width, &w->height);
+    title = NULL;
+    text = title;
+}

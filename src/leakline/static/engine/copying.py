@@ -153,9 +153,12 @@ def scribble(ctx: Context, s: State, target: Value) -> None:
     base, offset = target
     cells = s.memory.get(base, {})
     if isinstance(offset, int) and offset > 0:
-        memory.remove_cells(
-            s, base, [o for o in _cells_within(s, (base, offset), 8) if o in cells]
-        )
+        written = [
+            other
+            for other in _cells_within(s, (base, offset), memory.POINTER_BYTES)
+            if other == offset or (base, other) not in s.holders
+        ]
+        memory.remove_cells(s, base, written)
         unknown = ctx.terms.symbol("written", ctx.here, s.epoch, base)
         memory.set_cell(ctx, s, base, offset, unknown, 1)
         return
