@@ -74,6 +74,14 @@ def test_slots_are_named(found: dict[str, dict[str, Any]]) -> None:
         assert found[name]["loss"]["slot"].endswith(slot), name
 
 
+def test_births_name_slots_that_the_loss_does_not(
+    build: Callable[..., Path], tmp_path: Path
+) -> None:
+    found = losses(watch_in(tmp_path, [build(PROGRAM, "-O2")], "--births"))
+    assert found["at_munmap_bad"]["loss"]["slot"] == "region[600]"
+    assert found["behind_shrunk_bad"]["loss"]["slot"] == "table[90]"
+
+
 def test_a_lost_tree_is_one_finding(found: dict[str, dict[str, Any]]) -> None:
     tree = found["tree_bad"]
     assert (tree["blocks"], tree["indirect_blocks"]) == (1, 3)

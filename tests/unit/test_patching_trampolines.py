@@ -325,6 +325,32 @@ def test_what_was_stored_is_looked_at_for_births(following: bytes) -> None:
     assert (place, CODE) == made.places[1]
 
 
+@pytest.mark.parametrize("following", [DEAD, ALIVE], ids=["flags-dead", "flags-alive"])
+@pytest.mark.usefixtures("memory")
+def test_every_word_of_a_vector_is_looked_at_for_births(following: bytes) -> None:
+    code = b"\xc5\xfe\x7f\x03" + following  # vmovdqu [rbx], ymm0
+    made = made_for(store_of(code, births=True))
+    poke(TRAMPOLINES, made.code)
+    poke(CODE, code)
+    for word in range(4):
+        poke(NOTES, bytes(32))
+        words = [0, 0, 0, 0]
+        words[word] = HEAP + 64
+        poke(DATA, pack("<4Q", *words))
+        run(TRAMPOLINES, [DATA] * len(GENERAL), 0)
+        slot, _, place, calls = notes()
+        # Its own words are small numbers, or those of the call before.
+        assert (slot, calls >= 1) == (DATA, True)
+        assert place in {one for one, _ in made.places}
+
+
+def test_the_widest_vector_has_room_for_both_tests() -> None:
+    code = b"\x62\xf1\xfe\x48\x7f\x03"  # vmovdqu64 [rbx], zmm0
+    for following in (DEAD, ALIVE):
+        made = made_for(store_of(code + following, births=True))
+        assert len(made.places) == 2
+
+
 EXCHANGES = {
     "xchg [rbx], rcx": b"\x48\x87\x0b",
     "lock cmpxchg [rbx], rcx": b"\xf0\x48\x0f\xb1\x0b",

@@ -55,7 +55,7 @@ def _added_up(
 
 def _finding(name: str, key: GroupKey, group: HeapGroup, losses: Losses) -> Finding:
     builder = losses.builder
-    loss, path, notes = losses.explain(key)
+    loss, path, notes = losses.explain(key, group.birth)
     finding = Finding(
         id=name,
         engines=(Engine.REACH, Engine.LOSS) if loss else (Engine.REACH,),

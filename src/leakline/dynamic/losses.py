@@ -15,6 +15,7 @@ from leakline.dynamic.traces import Trace
 from leakline.model.finding import Cause, Loss, PathStep, Precision
 from leakline.model.stack import Stack
 from leakline.recording._format import Cause as LossCause
+from leakline.symbols.resolve import Address
 
 _CAUSES = {
     LossCause.OVERWRITTEN: Cause.OVERWRITTEN,
@@ -61,8 +62,14 @@ class Losses:
         """What was read of the modules."""
         return self._hints.reader
 
-    def explain(self, key: GroupKey) -> Explained:
-        """The loss of a group's blocks."""
+    def explain(self, key: GroupKey, birth: int = 0) -> Explained:
+        """The loss of a group's blocks.
+
+        Args:
+            key: What the blocks have in common.
+            birth: Number of the call stack that created the lost reference, 0 if it is
+                not known; it may name the slot where the loss does not.
+        """
         if key.cause == LossCause.NOT_IN_MEMORY:
             return self._without_store(key)
         if key.cause == LossCause.SITE:
@@ -75,8 +82,10 @@ class Losses:
             # The thread's function is known, not where in it the thread ended.
             first = replace(stack.frames[0], line=0, column=0)
             stack = replace(stack, frames=(first, *stack.frames[1:]))
-            return Explained(Loss(cause, stack, None, Precision.FUNCTION))
-        return Explained(Loss(cause, stack, self._slot(key, cause)))
+            slot = self._stored_by(birth)
+            return Explained(Loss(cause, stack, slot, Precision.FUNCTION))
+        slot = self._slot(key, cause) or self._stored_by(birth)
+        return Explained(Loss(cause, stack, slot))
 
     def _without_store(self, key: GroupKey) -> Explained:
         trace = self.traces.get(key.stack)
@@ -107,15 +116,23 @@ class Losses:
 
     def _slot(self, key: GroupKey, cause: Cause) -> str | None:
         """The slot that held the last reference in memory."""
-        calls = self.builder.calls(key.loss)
-        if not calls or not calls[0].address:
-            return None
-        place = self.builder.table.addresses[calls[0].address]
-        if cause is Cause.OVERWRITTEN:
+        place = self._innermost(key.loss)
+        if place is not None and cause is Cause.OVERWRITTEN:
             return slot_of_store(self._hints.reader, place)
-        if cause is Cause.CONTAINER_FREED:
+        if place is not None and cause is Cause.CONTAINER_FREED:
             return slot_in_freed(self._hints.reader, place, key.loss_offset)
         return None
+
+    def _stored_by(self, stack: int) -> str | None:
+        """The slot that the innermost call of a stack stored to."""
+        place = self._innermost(stack) if stack else None
+        return slot_of_store(self._hints.reader, place) if place is not None else None
+
+    def _innermost(self, stack: int) -> Address | None:
+        calls = self.builder.calls(stack)
+        if not calls or not calls[0].address:
+            return None
+        return self.builder.table.addresses[calls[0].address]
 
 
 def _function(stack: Stack) -> str:

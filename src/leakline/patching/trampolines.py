@@ -150,9 +150,12 @@ class Assembler:
             distance = offset - (len(self.code) + len(jump.long) + 4)
             self.code += jump.long + pack("<i", distance)
 
-    def land(self, end_of_jump: int) -> None:
-        """Let a short jump that ends at an offset lead here."""
+    def land(self, end_of_jump: int, *, far: bool) -> None:
+        """Let a jump forward that ends at an offset lead here."""
         distance = len(self.code) - end_of_jump
+        if far:
+            self.code[end_of_jump - 4 : end_of_jump] = pack("<i", distance)
+            return
         if distance not in _SHORT_JUMP:
             raise OverflowError
         self.code[end_of_jump - 1] = distance
@@ -170,7 +173,7 @@ class _Check:
     Attributes:
         store: The store.
         hook: Number of the hook to call.
-        hits: Ends of its short jumps to the call.
+        hits: Ends of its jumps to the call.
         resume: Where the call goes on.
         flags_dead: Nobody reads the arithmetic flags there.
         written: Number of the register that the store writes, when the check comes
@@ -209,6 +212,15 @@ def _checked_store(assembler: Assembler, store: Store) -> list[_Check]:
     return checks
 
 
+def _is_far(store: Store) -> bool:
+    """Whether the calls of a store may be too far away for short jumps."""
+    return store.bears and store.words > _NEAR_WORDS
+
+
+# Of so many words both tests of a store that bears are short.
+_NEAR_WORDS = 2
+
+
 def _check(assembler: Assembler, store: Store, hook: int) -> _Check:
     hits = []
     for word in range(store.words):
@@ -220,7 +232,7 @@ def _check(assembler: Assembler, store: Store, hook: int) -> _Check:
             prefix=b"\x66",
             tail=bytes([HEAP_TAG]),
         )  # cmp word [slot + 5], HEAP_TAG
-        assembler.raw("7400")  # je lost
+        assembler.raw("0f8400000000" if _is_far(store) else "7400")  # je lost
         hits.append(len(assembler.code))
     return _Check(store, hook, tuple(hits), len(assembler.code), flags_dead=True)
 
@@ -234,7 +246,8 @@ def _check_without_flags(assembler: Assembler, store: Store, hook: int) -> _Chec
             assembler.raw("488b0c24")  # mov rcx, [rsp]
         assembler.memory("0fb7", _RCX, store.operand, offset=8 * word + 5)
         assembler.raw(f"8d49{-HEAP_TAG & 0xFF:02x}")  # lea ecx, [rcx - HEAP_TAG]
-        assembler.raw("e300")  # jrcxz lost
+        # jrcxz lost, which has no form for far targets: jrcxz +2; jmp +5; jmp lost
+        assembler.raw("e302 eb05 e900000000" if _is_far(store) else "e300")
         hits.append(len(assembler.code))
     assembler.raw("59 488da42480000000")  # pop rcx; lea rsp, [rsp + 128]
     return _Check(store, hook, tuple(hits), len(assembler.code), flags_dead=False)
@@ -244,7 +257,7 @@ def _call_hook(assembler: Assembler, check: _Check) -> None:
     """Append what runs when one of the words looks like a heap pointer."""
     store = check.store
     for hit in check.hits:
-        assembler.land(hit)
+        assembler.land(hit, far=_is_far(store))
     if check.flags_dead:
         if check.written is not None:
             # cmp [slot], register: the same pointer again loses nothing
