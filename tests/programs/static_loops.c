@@ -399,3 +399,21 @@ void short_text_bad(FILE* file) {
         free(all.text);
     }
 }
+
+#define DOUBLED(n) ((n) += (n), (n) += (n), (n) += (n), (n) += (n), (n) += (n))
+
+// Each sum mentions the last one twice: looked into to the end, this takes for ever.
+void sums_of_sums_ok(const char* text) {
+    char* copy = strdup(text);
+    size_t n = strlen(text);
+    DOUBLED(n);
+    DOUBLED(n);
+    DOUBLED(n);
+    DOUBLED(n);
+    DOUBLED(n);
+    DOUBLED(n);
+    if (n > 7) {
+        copy[0] = '\0';
+    }
+    free(copy);
+}

@@ -277,6 +277,37 @@ def test_variables_are_found_across_units(facts_of: FactsOf) -> None:
     assert shared.initialiser
 
 
+ONLY_READ = """
+int limit = 3;
+static int own = 4;
+static int handed = 5;
+void look(const int *);
+int sum(void) { look(&handed); return limit + own; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "closed", "constants"),
+    [
+        ("extern int limit; int twice(void) { return 2 * limit; }", True, "limit own"),
+        ("extern int limit; void raise(void) { limit++; }", True, "own"),
+        ("extern int limit; int *place(void) { return &limit; }", True, "own"),
+        ("extern int limit; int twice(void) { return 2 * limit; }", False, "own"),
+    ],
+)
+def test_a_variable_that_nobody_changes_is_a_constant(
+    other: str, closed: bool, constants: str, facts_of: FactsOf
+) -> None:
+    units = [facts_of(ONLY_READ, "a.c"), facts_of(other, "b.c")]
+    program = Program(units, [linked(0, 1, closed=closed)])
+    seen = [program.variable(0, name) for name in ("limit", "own", "handed")]
+    found = [one.name for one in seen if one is not None and one.constant]
+    assert found == constants.split()
+    there = program.variable(1, "limit")
+    assert there is not None
+    assert there.constant == ("limit" in found)
+
+
 def test_a_variable_has_the_type_its_definition_gives(facts_of: FactsOf) -> None:
     header = "struct node { struct node *next; int size; };\n"
     units = [

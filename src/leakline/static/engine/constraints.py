@@ -17,10 +17,13 @@ from leakline.static.engine.values import (
     HEAP,
     SYMBOL,
     TRUTHS,
+    Key,
     Value,
 )
 
 _POINTER_BITS = 64
+# Sums of sums double what there is to look at with each level.
+_MOST_NESTED = 3
 _UNSIGNED = (1 << 64) - 1
 # Objects lie neither in the null page nor where calls report errors, such as -1.
 _FIRST_ADDRESS = 4096
@@ -94,9 +97,25 @@ def range_of(ctx: Context, s: State, base: int) -> Range:
         return NON_NULL
     key = ctx.terms.keys[base]
     if key[:2] == ("bin", "add"):
-        left, right = value_range(ctx, s, key[2]), value_range(ctx, s, key[3])
-        return _sum_range(left, right, key[4])
+        return _sum(ctx, s, key, _MOST_NESTED)
     return _natural_range(key[0], key)
+
+
+def _sum(ctx: Context, s: State, key: Key, levels: int) -> Range:
+    """What is known of a sum; of sums in it, so many levels are looked into."""
+    if not levels:
+        return ANY
+    left, right = (_summand(ctx, s, value, levels - 1) for value in key[2:4])
+    return _sum_range(left, right, key[4])
+
+
+def _summand(ctx: Context, s: State, value: Value, levels: int) -> Range:
+    if isinstance(value, int) or value[0] in s.ranges:
+        return value_range(ctx, s, value)
+    key = ctx.terms.keys[value[0]]
+    if key[:2] != ("bin", "add") or not isinstance(value[1], int):
+        return value_range(ctx, s, value)
+    return shifted(_sum(ctx, s, key, levels), value[1])
 
 
 def _sum_range(left: Range, right: Range, bits: int) -> Range:
