@@ -145,8 +145,9 @@ static void prepare(struct ll_arm_module* module, const struct ll_patch_target* 
     module->turn = ll_arm_turn;
     module->twin_distance = twin_distance;
     module->bias = target->bias;
-    module->records =
-        ll_memory_map((module->plan.header->site_count + 1) * sizeof *module->records);
+    module->records = ll_arm.records;
+    module->place_of =
+        ll_memory_map((module->plan.header->site_count + 1) * sizeof *module->place_of);
     module->unfit = ll_memory_map(module->plan.header->site_count / 8 + 1);
 }
 
@@ -172,7 +173,7 @@ struct ll_arm_result ll_arm_module(const char* folder,
     result.sites = module->plan.header->sites_seen;
     prepare(module, target, twin_distance);
     result.refused = open_text(target);
-    if (result.refused != 0 || module->records == NULL || module->unfit == NULL ||
+    if (result.refused != 0 || module->place_of == NULL || module->unfit == NULL ||
         !ll_stubs_map(module)) {
         // What was mapped stays: this happens once, and nothing jumps there.
         ll_arm_plan_close(&module->plan);

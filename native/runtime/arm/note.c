@@ -8,11 +8,12 @@
 #include "arm/record.h"
 #include "arm/touch.h"
 
-_Static_assert(offsetof(struct ll_arm_module, records) == 0, "used below");
+_Static_assert(offsetof(struct ll_arm_module, place_of) == 0, "used below");
 _Static_assert(offsetof(struct ll_arm_module, range) == 8, "used below");
 _Static_assert(offsetof(struct ll_arm_module, tick) == 16, "used below");
 _Static_assert(offsetof(struct ll_arm_module, turn) == 24, "used below");
 _Static_assert(offsetof(struct ll_arm_module, twin_distance) == 32, "used below");
+_Static_assert(offsetof(struct ll_arm_module, records) == 40, "used below");
 _Static_assert(offsetof(struct ll_arm_record, left) == 0, "used below");
 _Static_assert(offsetof(struct ll_arm_record, use) == 8, "used below");
 _Static_assert(offsetof(struct ll_arm_record, caller) == 12, "used below");
@@ -39,8 +40,10 @@ __attribute__((naked)) void ll_arm_note(void) {
         "push %rdi\n\t"
         // rsi = the record of the site.
         "mov 48(%rsp), %esi\n\t"
+        "mov (%rcx), %rdi\n\t"
+        "mov (%rdi,%rsi,4), %esi\n\t"
         "shl $5, %rsi\n\t"
-        "add (%rcx), %rsi\n\t"
+        "add 40(%rcx), %rsi\n\t"
         "decl (%rsi)\n\t"
         "jle 3f\n\t"
         // Another caller makes it another use: [rax + 8 * rdi] is the return address.
@@ -131,8 +134,10 @@ __attribute__((naked)) void ll_arm_note(void) {
         "pop %rdx\n\t"
         "pop %rcx\n\t"
         "mov 48(%rsp), %esi\n\t"
+        "mov (%rcx), %rdi\n\t"
+        "mov (%rdi,%rsi,4), %esi\n\t"
         "shl $5, %rsi\n\t"
-        "add (%rcx), %rsi\n\t"
+        "add 40(%rcx), %rsi\n\t"
         "mov 8(%rsi), %esi\n\t"
         "jmp 1b");
 }

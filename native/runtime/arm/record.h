@@ -8,19 +8,21 @@
 #include "arm/plan.h"
 #include "heap/span.h"
 
+// Of a group; other sites than its first have always the first of them.
 enum ll_arm_state {
     LL_ARM_FRESH,  // armed, and no touch of the burst was seen yet
     LL_ARM_BURST,  // armed, within a burst
     LL_ARM_ENDING, // to be disarmed: by the thread that noted the last touch, or poked
     LL_ARM_IDLE,   // not armed; in the queue or with the scheduler
     LL_ARM_WINDOW, // armed for a window
-    LL_ARM_BESIDE, // not the first site of its group, and armed with that
 };
 
-// Stubs know the first fields by offset.
+// What is known of a site that was touched; its number is that of its place. Number 0
+// stands for all sites that were not, and has no touches left. `ll_arm_note` knows the
+// first fields by offset.
 struct ll_arm_record {
     int32_t left; // touches left of the burst; below 1 the next one takes the slow path
-    uint32_t place; // number of the place, from 1; 0 before the first touch
+    uint32_t next; // place of the next site in the queue; 0 at its end
     // Which use a touch is, and by whom: read and written together.
     uint32_t use;      // number of the use; 0 while none is known
     uint32_t caller;   // low half of the return address of the function that is running
@@ -34,31 +36,29 @@ struct ll_arm_record {
     // then when it is due again.
     uint64_t time;
 };
-_Static_assert(sizeof(struct ll_arm_record) == 32, "stubs multiply by it");
+_Static_assert(sizeof(struct ll_arm_record) == 32, "ll_arm_note multiplies by it");
 
-// One armed module. Stubs know the fields up to `twin_distance` by offset.
+// One armed module. `ll_arm_note` knows the fields up to `records` by offset.
 struct ll_arm_module {
-    struct ll_arm_record* records;
+    uint32_t* place_of; // by number of the site; 0 before its first touch
     const struct ll_range* range;
     const uint64_t* tick; // of the touch clock
     // The slow path; the registers are those of the instruction.
     void (*turn)(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
                  uintptr_t rbp);
-    uintptr_t twin_distance; // from a block's word to its touch word
-    struct ll_arm_plan plan; // header NULL: the module is gone
+    uintptr_t twin_distance;       // from a block's word to its touch word
+    struct ll_arm_record* records; // of all modules
+    struct ll_arm_plan plan;       // header NULL: the module is gone
     uintptr_t bias;
     uint8_t* unfit;    // one bit per site: 1 where it does not fit the loaded code
     uint8_t* unmapped; // one byte per mapping of the plan: 1 where it found no room
-    uint32_t armed_at_start;
-    bool is_loaded; // as far as the census knows
+    bool is_loaded;    // as far as the census knows
 };
 
 // A site that was touched at least once, by number from 1.
 struct ll_arm_place {
-    struct ll_arm_module* module;
-    struct ll_arm_record* record;
-    struct ll_arm_site site; // as in the plan, whose pages need not stay in memory
-    uint32_t next;           // place of the next site in the queue; 0 at its end
+    struct ll_arm_module* module; // NULL: not given out, or just being
+    struct ll_arm_site site;      // as in the plan, whose pages need not stay in memory
 };
 
 enum { LL_ARM_PLACES_MAX = 1 << 20 };
@@ -71,6 +71,7 @@ struct ll_arm_caller {
 
 struct ll_arm {
     struct ll_arm_place* places;
+    struct ll_arm_record* records;
     uint32_t burst;       // touches of a burst, unless a record says otherwise
     uint32_t place_count; // numbers given out, beyond the maximum too
     uint32_t queue;       // place of the site that ended a burst last; 0: none
@@ -91,19 +92,11 @@ static inline bool ll_arm_is_fit(const struct ll_arm_module* module, uint32_t nu
     return (module->unfit[number / 8] >> number % 8 & 1) == 0;
 }
 
-static inline uint32_t ll_arm_number_of(const struct ll_arm_module* module,
-                                        const struct ll_arm_record* record) {
-    return (uint32_t)(record - module->records);
+static inline struct ll_arm_place* ll_arm_place_of(const struct ll_arm_record* record) {
+    return &ll_arm.places[record - ll_arm.records];
 }
 
 // Of the instruction, as it was when the module was loaded.
 static inline uintptr_t ll_arm_address_of(const struct ll_arm_place* place) {
     return place->module->bias + place->site.address;
-}
-
-static inline const struct ll_arm_site*
-ll_arm_site_of(const struct ll_arm_module* module, const struct ll_arm_record* record) {
-    return record->place != 0
-               ? &ll_arm.places[record->place].site
-               : ll_arm_plan_site(&module->plan, ll_arm_number_of(module, record));
 }

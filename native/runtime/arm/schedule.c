@@ -7,6 +7,7 @@
 #include "arm/clock.h"
 #include "arm/due.h"
 #include "arm/module.h"
+#include "arm/places.h"
 #include "arm/stress.h"
 #include "arm/text.h"
 #include "arm/uses.h"
@@ -89,8 +90,7 @@ bool ll_schedule_start(void) {
     read_settings();
     schedule.random = schedule.started_stamp | 1;
     ll_arm.run = ll_schedule_run;
-    ll_arm.places = ll_memory_map(LL_ARM_PLACES_MAX * sizeof *ll_arm.places);
-    return ll_arm.places != NULL && ll_uses_start() &&
+    return ll_places_start() && ll_uses_start() &&
            ll_due_start(&schedule.due, LL_ARM_PLACES_MAX);
 }
 
@@ -144,10 +144,10 @@ static void plan_next(struct ll_arm_record* record, uint64_t now) {
 }
 
 // Where threads cannot disarm their own sites.
-static void disarm_poked(const struct ll_arm_module* module,
-                         struct ll_arm_record* record) {
-    if (ll_arm.is_poked && module->plan.header != NULL) {
-        ll_change_disarm(module, ll_arm_site_of(module, record));
+static void disarm_poked(struct ll_arm_record* record) {
+    const struct ll_arm_place* place = ll_arm_place_of(record);
+    if (ll_arm.is_poked && place->module->plan.header != NULL) {
+        ll_change_disarm(place->module, &place->site);
         __atomic_store_n(&record->state, LL_ARM_IDLE, __ATOMIC_RELEASE);
     }
 }
@@ -155,9 +155,9 @@ static void disarm_poked(const struct ll_arm_module* module,
 static void take_over_ended(uint64_t now) {
     uint32_t place = __atomic_exchange_n(&ll_arm.queue, 0, __ATOMIC_ACQUIRE);
     while (place != 0) {
-        uint32_t next = ll_arm.places[place].next;
-        struct ll_arm_record* record = ll_arm.places[place].record;
-        disarm_poked(ll_arm.places[place].module, record);
+        struct ll_arm_record* record = &ll_arm.records[place];
+        uint32_t next = record->next;
+        disarm_poked(record);
         plan_next(record, now);
         ll_due_add(&schedule.due, record);
         place = next;
@@ -165,13 +165,13 @@ static void take_over_ended(uint64_t now) {
 }
 
 static void arm_again(struct ll_arm_record* record) {
-    struct ll_arm_module* module = ll_arm.places[record->place].module;
-    if (record->place == 0 || module->plan.header == NULL) {
+    const struct ll_arm_place* place = ll_arm_place_of(record);
+    if (place->module->plan.header == NULL) {
         return;
     }
     record->left = 0;
     __atomic_store_n(&record->state, LL_ARM_FRESH, __ATOMIC_RELEASE);
-    ll_change_arm(module, ll_arm_site_of(module, record));
+    ll_change_arm(place->module, &place->site);
 }
 
 // What arming costs here the program pays again when the site disarms itself.
@@ -259,11 +259,11 @@ void ll_schedule_pass(void) {
 static void finish_for_others(void) {
     uint32_t count = ll_arm.place_count;
     for (uint32_t i = 1; i <= count && i < LL_ARM_PLACES_MAX; i++) {
-        struct ll_arm_record* record = ll_arm.places[i].record;
-        struct ll_arm_module* module = ll_arm.places[i].module;
-        if (record != NULL && record->state == LL_ARM_ENDING &&
-            module->plan.header != NULL) {
-            ll_text_disarm(module, ll_arm_site_of(module, record));
+        struct ll_arm_record* record = &ll_arm.records[i];
+        const struct ll_arm_place* place = &ll_arm.places[i];
+        if (place->module != NULL && record->state == LL_ARM_ENDING &&
+            place->module->plan.header != NULL) {
+            ll_text_disarm(place->module, &place->site);
             record->time = 0;
             record->state = LL_ARM_IDLE;
             ll_due_add(&schedule.due, record);

@@ -2,6 +2,7 @@
 
 #include "arm/change.h"
 #include "arm/module.h"
+#include "arm/places.h"
 #include "arm/schedule.h"
 
 enum { TOGGLES_PER_MODULE = 400 };
@@ -21,9 +22,12 @@ static bool change_state(struct ll_arm_record* record, uint8_t from, uint8_t to)
 }
 
 static void toggle(struct ll_arm_module* module, uint32_t number) {
-    struct ll_arm_record* record = &module->records[number];
     const struct ll_arm_site* site = &module->plan.sites[number];
     if (site->site_count == 0 || !ll_arm_is_fit(module, number)) {
+        return;
+    }
+    struct ll_arm_record* record = ll_place_record(module, number);
+    if (record == NULL) {
         return;
     }
     if (change_state(record, LL_ARM_IDLE, LL_ARM_FRESH)) {

@@ -1,5 +1,6 @@
 #include "arm/turn.h"
 
+#include "arm/places.h"
 #include "arm/text.h"
 #include "arm/uses.h"
 #include "arm/vectors.h"
@@ -23,22 +24,20 @@ static LL_THREAD_LOCAL bool is_walking;
 // The program's vector registers meanwhile. Not on its stack, which may be small.
 static LL_THREAD_LOCAL _Alignas(64) uint8_t vectors[LL_VECTORS_BYTES];
 
-static uint64_t time_stamp(void) {
-    return __builtin_ia32_rdtsc();
+// A touch that takes the slow path; the registers are those of the instruction.
+struct touch {
+    struct ll_arm_module* module;
+    uint32_t site;
+    uintptr_t sp;
+    uintptr_t rbp;
+};
+
+static uint32_t number_of(const struct ll_arm_record* record) {
+    return (uint32_t)(record - ll_arm.records);
 }
 
-// Numbers run out only in programs with a million sites that run; the others are then
-// touched by "nobody".
-static uint32_t new_place(struct ll_arm_module* module, struct ll_arm_record* record) {
-    uint32_t number = __atomic_add_fetch(&ll_arm.place_count, 1, __ATOMIC_RELAXED);
-    if (number >= LL_ARM_PLACES_MAX) {
-        return 0;
-    }
-    struct ll_arm_place* place = &ll_arm.places[number];
-    place->module = module;
-    place->site = *ll_arm_site_of(module, record);
-    __atomic_store_n(&place->record, record, __ATOMIC_RELEASE);
-    return number;
+static uint64_t time_stamp(void) {
+    return __builtin_ia32_rdtsc();
 }
 
 static bool change_state(struct ll_arm_record* record, uint8_t from, uint8_t to) {
@@ -63,7 +62,7 @@ static void set_use(struct ll_arm_record* record, uint32_t use, uint32_t caller)
 }
 
 static void use_without_stack(struct ll_arm_record* record, uint32_t site) {
-    uint32_t use = record->place == 0 ? 0 : ll_use_number(record->place, 0);
+    uint32_t use = ll_use_number(number_of(record), 0);
     record->caller_by_rbp = 0;
     record->caller_at = NUMBER_AT;
     set_use(record, use, site);
@@ -71,67 +70,60 @@ static void use_without_stack(struct ll_arm_record* record, uint32_t site) {
 }
 
 // The site is used by whoever called the function that it is in.
-static void take_use(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
-                     uintptr_t rbp) {
-    struct ll_arm_record* record = &module->records[site];
+static void take_use(struct ll_arm_record* record, const struct touch* touch) {
     struct ll_arm_caller caller;
-    if (record->place == 0 || ll_arm.stack_at == NULL || is_walking ||
-        record->changes >= CHANGES_MAX) {
-        use_without_stack(record, site);
+    if (ll_arm.stack_at == NULL || is_walking || record->changes >= CHANGES_MAX) {
+        use_without_stack(record, touch->site);
         return;
     }
     record->changes++;
     // As if the instruction were a call that has just returned: its frame is the same.
-    uintptr_t pc = ll_arm_address_of(&ll_arm.places[record->place]) + 1;
-    uint32_t node = stack_at(pc, sp, rbp, &caller);
-    uint32_t use = node == 0 ? 0 : ll_use_number(record->place, node);
+    uintptr_t pc = ll_arm_address_of(ll_arm_place_of(record)) + 1;
+    uint32_t node = stack_at(pc, touch->sp, touch->rbp, &caller);
+    uint32_t use = node == 0 ? 0 : ll_use_number(number_of(record), node);
     if (use == 0) {
-        use_without_stack(record, site);
+        use_without_stack(record, touch->site);
         return;
     }
     record->caller_by_rbp = caller.by_rbp;
     record->caller_at = caller.at;
-    const uint32_t* address =
-        (const uint32_t*)((caller.by_rbp ? rbp : sp) + (uintptr_t)caller.at * 8);
+    uintptr_t frame = caller.by_rbp ? touch->rbp : touch->sp;
+    const uint32_t* address = (const uint32_t*)(frame + (uintptr_t)caller.at * 8);
     set_use(record, use, *address);
     ll_use_note(use);
 }
 
-// The other sites of the group take their uses anew, so many at the most.
-static void let_others_begin(struct ll_arm_module* module, uint32_t site,
-                             uint8_t changes) {
-    struct ll_arm_record* record = &module->records[site];
-    uint32_t count = ll_arm_site_of(module, record)->site_count;
-    record->changes = changes;
-    for (uint32_t i = 1; i < count; i++) {
-        record[i].changes = changes;
-        __atomic_store_n(&record[i].left, 0, __ATOMIC_RELAXED);
+// All sites of the group take their uses anew, so many at the most.
+static void let_group_begin(const struct ll_arm_record* record,
+                            const struct touch* touch, uint8_t changes) {
+    uint32_t count = ll_arm_place_of(record)->site.site_count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t place = __atomic_load_n(&touch->module->place_of[touch->site + i],
+                                         __ATOMIC_ACQUIRE);
+        if (place != 0) {
+            ll_arm.records[place].changes = changes;
+            __atomic_store_n(&ll_arm.records[place].left, 0, __ATOMIC_RELAXED);
+        }
     }
 }
 
-static void begin_burst(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
-                        uintptr_t rbp) {
-    struct ll_arm_record* record = &module->records[site];
+static void begin_burst(struct ll_arm_record* record, const struct touch* touch) {
     if (!change_state(record, LL_ARM_FRESH, LL_ARM_BURST)) {
         return;
     }
-    if (record->place == 0) {
-        record->place = new_place(module, record);
-    }
-    let_others_begin(module, site, 0);
-    take_use(module, site, sp, rbp);
+    let_group_begin(record, touch, 0);
+    take_use(record, touch);
     record->time = time_stamp();
     uint32_t burst = record->burst != 0 ? record->burst : ll_arm.burst;
     __atomic_store_n(&record->left, (int32_t)burst - 1, __ATOMIC_RELAXED);
 }
 
-static void put_into_queue(const struct ll_arm_record* record) {
-    struct ll_arm_place* place = &ll_arm.places[record->place];
+static void put_into_queue(struct ll_arm_record* record) {
     uint32_t head = __atomic_load_n(&ll_arm.queue, __ATOMIC_RELAXED);
     do {
-        place->next = head;
-    } while (!__atomic_compare_exchange_n(&ll_arm.queue, &head, record->place, false,
-                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+        record->next = head;
+    } while (!__atomic_compare_exchange_n(&ll_arm.queue, &head, number_of(record),
+                                          false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
     if (LL_UNLIKELY(ll_arm.is_orphaned) &&
         __atomic_exchange_n(&ll_arm.is_orphaned, false, __ATOMIC_ACQ_REL)) {
         ll_own_thread_start(ll_arm.run);
@@ -150,70 +142,66 @@ static void end_burst(struct ll_arm_module* module, struct ll_arm_record* record
     if (ll_arm.is_poked) {
         __atomic_store_n(&record->left, INT32_MAX, __ATOMIC_RELAXED);
     } else {
-        ll_text_disarm(module, ll_arm_site_of(module, record));
+        ll_text_disarm(module, &ll_arm_place_of(record)->site);
     }
     record->time = time_stamp() - record->time;
     if (!ll_arm.is_poked) {
         __atomic_store_n(&record->state, LL_ARM_IDLE, __ATOMIC_RELEASE);
     }
-    // One without a number is armed no more.
-    if (record->place != 0) {
-        put_into_queue(record);
-    }
+    put_into_queue(record);
 }
 
 // A site that the first one of its group arms and disarms.
-static void turn_beside(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
-                        uintptr_t rbp) {
-    struct ll_arm_record* record = &module->records[site];
-    if (change_state(record, LL_ARM_FRESH, LL_ARM_BESIDE)) {
-        record->place = new_place(module, record);
-    }
+static void turn_beside(struct ll_arm_record* record, const struct touch* touch) {
     if (__atomic_load_n(&record->left, __ATOMIC_RELAXED) <= 0) {
         __atomic_store_n(&record->left, INT32_MAX, __ATOMIC_RELAXED);
     }
-    take_use(module, site, sp, rbp);
+    take_use(record, touch);
 }
 
-static void turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
-                 uintptr_t rbp) {
-    struct ll_arm_record* record = &module->records[site];
+static void turn_first(struct ll_arm_record* record, const struct touch* touch) {
     int32_t left = __atomic_load_n(&record->left, __ATOMIC_RELAXED);
     switch (__atomic_load_n(&record->state, __ATOMIC_ACQUIRE)) {
     case LL_ARM_FRESH:
-        if (ll_arm_site_of(module, record)->site_count == 0) {
-            turn_beside(module, site, sp, rbp);
-        } else {
-            begin_burst(module, site, sp, rbp);
-        }
-        break;
-    case LL_ARM_BESIDE:
-        turn_beside(module, site, sp, rbp);
+        begin_burst(record, touch);
         break;
     case LL_ARM_BURST:
         // A thread may come here late, when another has begun the next burst.
         if (left <= 0) {
-            end_burst(module, record);
+            end_burst(touch->module, record);
         } else {
-            take_use(module, site, sp, rbp);
+            take_use(record, touch);
         }
         break;
     case LL_ARM_WINDOW:
         if (left <= 0) {
-            let_others_begin(module, site, CHANGES_MAX - WINDOW_CHANGES_MAX);
+            let_group_begin(record, touch, CHANGES_MAX - WINDOW_CHANGES_MAX);
             __atomic_store_n(&record->left, INT32_MAX, __ATOMIC_RELAXED);
         }
-        take_use(module, site, sp, rbp);
+        take_use(record, touch);
         break;
     default:
         break;
     }
 }
 
+static void turn(const struct touch* touch) {
+    struct ll_arm_record* record = ll_place_record(touch->module, touch->site);
+    if (record == NULL) {
+        // It is touched by "nobody" from now on, and always by the slow path.
+        __atomic_store_n(&ll_arm.records[0].left, 0, __ATOMIC_RELAXED);
+    } else if (ll_arm_place_of(record)->site.site_count == 0) {
+        turn_beside(record, touch);
+    } else {
+        turn_first(record, touch);
+    }
+}
+
 void ll_arm_turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
                  uintptr_t rbp) {
+    const struct touch touch = {module, site, sp, rbp};
     uint64_t start = time_stamp();
-    turn(module, site, sp, rbp);
+    turn(&touch);
     if (!__atomic_load_n(&ll_arm.window_is_open, __ATOMIC_RELAXED)) {
         __atomic_add_fetch(&ll_arm.turn_stamps, time_stamp() - start, __ATOMIC_RELAXED);
     }

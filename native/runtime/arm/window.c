@@ -32,29 +32,30 @@ static bool change_state(struct ll_arm_record* record, uint8_t from, uint8_t to)
                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static void visit_places(void (*visit)(struct ll_arm_module*, struct ll_arm_record*)) {
+static void visit_places(void (*visit)(const struct ll_arm_place*,
+                                       struct ll_arm_record*)) {
     uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_ACQUIRE);
     for (uint32_t i = 1; i <= count && i < LL_ARM_PLACES_MAX; i++) {
-        struct ll_arm_place* place = &ll_arm.places[i];
-        struct ll_arm_record* record =
-            __atomic_load_n(&place->record, __ATOMIC_ACQUIRE);
-        if (record != NULL && place->module->plan.header != NULL) {
-            visit(place->module, record);
+        const struct ll_arm_place* place = &ll_arm.places[i];
+        const struct ll_arm_module* module =
+            __atomic_load_n(&place->module, __ATOMIC_ACQUIRE);
+        if (module != NULL && module->plan.header != NULL) {
+            visit(place, &ll_arm.records[i]);
         }
     }
 }
 
-static void open_site(struct ll_arm_module* module, struct ll_arm_record* record) {
+static void open_site(const struct ll_arm_place* place, struct ll_arm_record* record) {
     if (record->state == LL_ARM_IDLE) {
         record->left = 0;
         __atomic_store_n(&record->state, LL_ARM_WINDOW, __ATOMIC_RELEASE);
-        ll_change_arm(module, ll_arm_site_of(module, record));
+        ll_change_arm(place->module, &place->site);
     }
 }
 
-static void close_site(struct ll_arm_module* module, struct ll_arm_record* record) {
+static void close_site(const struct ll_arm_place* place, struct ll_arm_record* record) {
     if (change_state(record, LL_ARM_WINDOW, LL_ARM_IDLE)) {
-        ll_change_disarm(module, ll_arm_site_of(module, record));
+        ll_change_disarm(place->module, &place->site);
     } else if (record->state == LL_ARM_BURST && record->left > UINT16_MAX) {
         // Its burst went on for the window.
         record->left = 1;
