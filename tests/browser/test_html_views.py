@@ -137,6 +137,16 @@ def test_a_story_follows_the_block_along_the_source(project: Page) -> None:
     assert "unused for 1.5 to 9.0 s of CPU time" in story
 
 
+def test_a_story_begins_with_what_to_do(project: Page) -> None:
+    project.click("Findings")
+    project.open_row(1)
+    done, why, check = project.texts(".advice p")
+    assert done == "What to do: free it before `refresh` overwrites `cache`"
+    assert (why, check) == ("Why there:", "Check first:")
+    said = project.texts(".advice li")
+    assert "The last use that was seen came before: cache.c:22." in said
+
+
 def test_what_run_and_checker_found_is_marked(
     tmp_path: Path, open_report: Callable[..., Page]
 ) -> None:

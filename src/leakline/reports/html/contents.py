@@ -15,6 +15,9 @@ from leakline.reports.html.sources import embedded_sources
 from leakline.reports.html.tables import Tables
 from leakline.reports.json_ import totals
 from leakline.reports.privacy import Privacy
+from leakline.reports.spots import Spots
+from leakline.reports.style import Style
+from leakline.reports.suggestion import suggest
 
 
 def contents(
@@ -33,6 +36,7 @@ def contents(
             privacy.text(name) for name in report.unused_suppressions
         ],
         "findings": findings,
+        "sentences": list(writer.sentences),
         **tables,
         **embedded_sources(writer.tables, privacy),
     }
@@ -44,7 +48,9 @@ def contents(
 class _Writer:
     def __init__(self, privacy: Privacy) -> None:
         self._privacy = privacy
+        self._spots = Spots(Style(privacy.folder))
         self.tables = Tables(privacy)
+        self.sentences: dict[str, int] = {}
 
     def run(self, run: Run) -> dict[str, Any]:
         return {
@@ -88,8 +94,22 @@ class _Writer:
             "path": [self._step(step) for step in finding.path],
             "processes": list(finding.processes),
             "notes": self._words(finding.notes),
-            "advice": self._privacy.text(finding.advice),
+            "suggestion": self._suggestion(finding),
         }
+
+    def _suggestion(self, finding: Finding) -> dict[str, Any]:
+        made = suggest(finding, self._spots)
+        return {"action": self._sentence(made.action)} | _present(
+            {
+                "reasons": [self._sentence(one) for one in made.reasons],
+                "checks": [self._sentence(one) for one in made.checks],
+            }
+        )
+
+    def _sentence(self, text: str) -> int:
+        """Its number: many findings share their sentences."""
+        known = self.sentences
+        return known.setdefault(self._privacy.text(text), len(known))
 
     def _reference(self, reference: Reference) -> dict[str, Any]:
         title = self._privacy.text(reference_title(reference))

@@ -174,7 +174,7 @@ function heaps() {
 function processes() {
   const run = report.run;
   const lenses = run.lenses.map(([name, state]) => `${name} ${state}`).join(", ");
-  const code = run.exit_code === null ? "not known" : run.exit_code;
+  const code = run.exit_code === null ? "" : ` Exit code: ${run.exit_code}.`;
   const rows = run.processes.map((process) => [
     `${process.pid}  ${commandLine(process.command)}`,
     process.ended,
@@ -185,7 +185,7 @@ function processes() {
   const heads = ["process", "ended", "allocations", "not freed", "peak"];
   return section(
     "What was looked at",
-    lenses ? element("p", {}, `Lenses: ${lenses}. Exit code: ${code}.`) : null,
+    lenses ? element("p", {}, `Lenses: ${lenses}.${code}`) : null,
     run.coverage ? element("p", {}, coverageInWords(run.coverage)) : null,
     rows.length ? table(heads, rows) : null,
   );

@@ -7,7 +7,7 @@ function storyView(finding) {
     "article",
     { class: "story", "data-number": finding.number },
     heading(finding),
-    advice(finding),
+    suggestionView(finding.suggestion),
     element("ol", { class: "steps" }, storyOf(finding).map(stepView)),
     pathView(finding),
     staleness(finding),
@@ -68,10 +68,21 @@ function amountOf(finding) {
   return words;
 }
 
-function advice(finding) {
-  return finding.advice
-    ? div("advice", element("b", {}, "Help: "), finding.advice)
-    : null;
+function suggestionView({ action, reasons, checks }) {
+  return div(
+    "advice",
+    element("p", {}, element("b", {}, "What to do: "), report.sentences[action]),
+    ...sentencesView("Why there", reasons),
+    ...sentencesView("Check first", checks),
+  );
+}
+
+function sentencesView(title, numbers) {
+  if (!numbers) {
+    return [];
+  }
+  const items = numbers.map((number) => element("li", {}, report.sentences[number]));
+  return [element("p", {}, `${title}:`), element("ul", {}, items)];
 }
 
 function stepView({ role, title, stack }) {
