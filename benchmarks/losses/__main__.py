@@ -35,6 +35,7 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="seed of the first one")
     parser.add_argument("--statements", type=int, default=400)
+    parser.add_argument("--refine", action="store_true", help="random programs, too")
     parser.add_argument("--only", choices=["random", "injected"])
     parser.add_argument("--folder", type=Path, help="keeps what is built there")
     arguments = parser.parse_args()
@@ -53,7 +54,9 @@ def _random(arguments: argparse.Namespace) -> int:
     for seed in range(arguments.first, arguments.first + arguments.programs):
         program = random_program(seed, arguments.statements)
         level, births = WAYS[seed % len(WAYS)]
-        report = _report_on(program, level, births)
+        options = ["--births"] if births == "on" else []
+        options += ["--refine"] if arguments.refine else []
+        report = _report_on(program, level, options)
         wrong += _print_wrong(program, report, f"seed {seed} {level} births {births}")
         findings += sum(one["kind"] == "lost" for one in report["findings"])
         found += lost_blocks(report)
@@ -77,10 +80,9 @@ def _injected(folder: Path) -> None:
         print(injected.render(results), flush=True)
 
 
-def _report_on(program: Program, level: str, births: str) -> dict[str, Any]:
+def _report_on(program: Program, level: str, more: list[str]) -> dict[str, Any]:
     """Builds a program and runs it under the lens."""
-    options = ["--lens", "loss", "--format", "json"]
-    options += ["--births"] if births == "on" else []
+    options = ["--lens", "loss", "--format", "json", *more]
     with tempfile.TemporaryDirectory(prefix="leakline-losses-") as scratch:
         folder = Path(scratch)
         path = folder / "report.json"
