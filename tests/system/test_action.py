@@ -38,6 +38,7 @@ QUICK_BUILD = {
     "LEAKLINE_PASS": "OFF",
     "SKBUILD_CMAKE_BUILD_TYPE": "Debug",
     "PIP_CACHE_DIR": str(CACHE / "pip"),
+    "PIP_NO_COMPILE": "1",
 }
 
 

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from leakline.dynamic.stacks import StackBuilder
-from leakline.model.finding import Engine, Finding, Staleness, StalePoint
+from leakline.dynamic.stale_curve import stale_curve
+from leakline.model.finding import Engine, Finding, Staleness
 from leakline.model.stack import Stack
 
-# Points of a curve that reports show at most.
-CURVE_POINTS = 64
 _MS_PER_S = 1000
 
 
@@ -72,21 +71,10 @@ def with_idleness(finding: Finding, idle: Idleness, builder: StackBuilder) -> Fi
         engines=(Engine.PAGES,),
         staleness=Staleness((idle.shortest_ms or 0) / _MS_PER_S, None),
         drag_byte_s=idle.drag_byte_ms / _MS_PER_S,
-        stale_curve=_curve(idle.blocks),
+        stale_curve=stale_curve(idle.blocks),
         last_access=touch,
         notes=(*finding.notes, *_notes(idle, touch)),
     )
-
-
-def _curve(blocks: Counter[int]) -> tuple[StalePoint, ...]:
-    """The cumulative distribution; neighbours are joined when there are many."""
-    points: list[StalePoint] = []
-    total = 0
-    for bound_ms in sorted(blocks):
-        total += blocks[bound_ms]
-        points.append(StalePoint(bound_ms / _MS_PER_S, total))
-    step = -(-len(points) // CURVE_POINTS) or 1
-    return tuple(points[::-1][::step][::-1])
 
 
 def _notes(idle: Idleness, touch: Stack | None) -> list[str]:

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from leakline.dynamic.stacks import StackBuilder
+from leakline.dynamic.stale_curve import stale_curve
 from leakline.dynamic.story import release_window
 from leakline.model.finding import (
     Confidence,
@@ -11,12 +12,9 @@ from leakline.model.finding import (
     Finding,
     Kind,
     Staleness,
-    StalePoint,
 )
 
 _MS_PER_S = 1000
-# Points of a curve that reports show at most.
-_CURVE_POINTS = 64
 _SIBLINGS_SHOWN = 4
 
 
@@ -82,7 +80,7 @@ def with_touches(finding: Finding, touches: Touches, builder: StackBuilder) -> F
         drag_byte_s=finding.drag_byte_s
         if finding.drag_byte_s is not None
         else touches.drag_byte_ms / _MS_PER_S,
-        stale_curve=finding.stale_curve or _curve(touches.longest),
+        stale_curve=finding.stale_curve or stale_curve(touches.longest),
         notes=(*finding.notes, *_notes(touches, main)),
     )
     window = release_window(known)
@@ -93,17 +91,6 @@ def _confidence(finding: Finding) -> Confidence:
     """That blocks are idle is certain only when lens `pages` says so, too."""
     is_idle = finding.kind in {Kind.STALE, Kind.NEVER_USED}
     return Confidence.LIKELY if is_idle and not finding.staleness else Confidence.EXACT
-
-
-def _curve(blocks: Counter[int]) -> tuple[StalePoint, ...]:
-    """The cumulative distribution; neighbours are joined when there are many."""
-    points: list[StalePoint] = []
-    total = 0
-    for bound_ms in sorted(blocks):
-        total += blocks[bound_ms]
-        points.append(StalePoint(bound_ms / _MS_PER_S, total))
-    step = -(-len(points) // _CURVE_POINTS) or 1
-    return tuple(points[::-1][::step][::-1])
 
 
 def _notes(touches: Touches, main: int) -> list[str]:
