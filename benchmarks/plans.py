@@ -13,11 +13,9 @@ from pathlib import Path
 from iced_x86 import Decoder, Instruction
 
 from leakline.patching import plan_file
-from leakline.patching.module import make_plan, read_code, section_address
-from leakline.symbols.elf import read_elf
-from leakline.symbols.unwind_tables import read_functions
+from leakline.patching.module import make_plan
+from leakline.patching.source import read_source
 
-_FIXED_ADDRESS = 2  # e_type
 _LOWEST_SHARES = {True: 99.0, False: 99.5}  # by whether the addresses are fixed
 
 
@@ -54,15 +52,14 @@ class Row:
 
 def count_instructions(path: Path) -> int:
     """Count the instructions that unwind tables cover."""
-    elf = read_elf(path)
-    table = elf.section(".eh_frame")
-    base, code = read_code(elf)
+    source = read_source(path)
+    code = source.code_pages()
     instruction = Instruction()
     count = 0
-    for function in read_functions(table, section_address(elf, ".eh_frame")):
-        start, end = function.start - base, function.end - base
-        if 0 <= start < end <= len(code):
-            decoder = Decoder(64, code[start:end], ip=function.start)
+    for function in source.functions:
+        start, end = function.start - code.base, function.end - code.base
+        if 0 <= start < end <= len(code.content):
+            decoder = Decoder(64, code.content[start:end], ip=function.start)
             while decoder.can_decode:
                 decoder.decode_out(instruction)
                 count += 1
@@ -77,7 +74,7 @@ def measure(path: Path, limit_s: float | None) -> Row:
     cpu_s = time.process_time() - started
     left_out = sum(plan.left_out.values())
     share = 100 - 100 * left_out / max(plan.stores, 1)
-    is_fixed = read_elf(path).kind == _FIXED_ADDRESS
+    is_fixed = read_source(path).is_fixed
     instructions = count_instructions(path)
     return Row(path.name, is_fixed, instructions, plan.stores, share, cpu_s, limit_s)
 

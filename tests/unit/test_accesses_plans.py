@@ -21,9 +21,9 @@ from leakline.patching.accesses.module import make_arm_plan
 from leakline.patching.accesses.plan import CACHE_LINE, Arming, ArmPlan
 from leakline.patching.accesses.plan_file import is_sound, serialise
 from leakline.patching.accesses.sites import Taken, find_sites
-from leakline.patching.module import make_plan, section_address
+from leakline.patching.module import make_plan
 from leakline.patching.placement import JUMP_LENGTH, PAGE
-from leakline.symbols.elf import read_elf
+from leakline.patching.source import read_source
 from leakline.symbols.unwind_tables import RBP, Function, Rule
 
 ZLIB = next(Path("/usr/lib/x86_64-linux-gnu").glob("libz.so.1")).resolve()
@@ -41,8 +41,8 @@ def plan() -> ArmPlan:
 
 @cache
 def text() -> tuple[int, bytes]:
-    elf = read_elf(ZLIB)
-    return section_address(elf, ".text"), elf.section(".text")
+    code = read_source(ZLIB).section(".text")
+    return code.base, code.content
 
 
 def sites_in(code: bytes, rule: Rule | None = None) -> list[str]:

@@ -42,15 +42,12 @@ static void take_handed_contexts(const struct dl_phdr_info* info,
 }
 
 // Code that was compiled to stamp its own losses is not patched.
-static bool stamps_itself(const struct dl_phdr_info* info) {
+static bool stamps_itself(const struct dl_phdr_info* info, struct ll_sites* sites) {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr)* segment = &info->dlpi_phdr[i];
-        struct ll_sites sites;
         if (segment->p_type == PT_NOTE &&
             ll_sites_read((const void*)(info->dlpi_addr + segment->p_vaddr),
-                          segment->p_filesz, &sites)) {
-            ll_sites_register(&sites);
-            take_handed_contexts(info, &sites);
+                          segment->p_filesz, sites)) {
             return true;
         }
     }
@@ -103,11 +100,29 @@ static struct {
     uint32_t unseen;
 } totals;
 
+static int reserve_for_one(struct dl_phdr_info* info, size_t size, void* unused) {
+    (void)size;
+    (void)unused;
+    struct ll_patch_target target = ll_loaded_describe(info);
+    struct ll_sites sites;
+    if (!ll_loaded_is_left_alone(info, &target) && !stamps_itself(info, &sites) &&
+        !is_excepted(ll_module_path(info))) {
+        ll_patch_reserve(ll_options.plans, &target);
+    }
+    return 0;
+}
+
 static int patch_one(struct dl_phdr_info* info, size_t size, void* unused) {
     (void)size;
     (void)unused;
     struct ll_patch_target target = ll_loaded_describe(info);
-    if (ll_loaded_is_left_alone(info, &target) || stamps_itself(info)) {
+    struct ll_sites sites;
+    if (ll_loaded_is_left_alone(info, &target)) {
+        return 0;
+    }
+    if (stamps_itself(info, &sites)) {
+        ll_sites_register(&sites);
+        take_handed_contexts(info, &sites);
         return 0;
     }
     if (is_excepted(ll_module_path(info))) {
@@ -138,6 +153,7 @@ static void patch_what_is_loaded(void) {
     ll_patch_begin_census();
     ll_sites_begin_census();
     ll_handed_forget_code();
+    dl_iterate_phdr(reserve_for_one, NULL);
     dl_iterate_phdr(patch_one, NULL);
     ll_sites_end_census();
     ll_patch_end_census();

@@ -12,13 +12,20 @@ struct ll_patched {
     uintptr_t bias;
     uintptr_t text_start;
     size_t text_size;
-    uint8_t* unmapped; // one byte per mapping of the plan: 1 where it found no room
-    bool lacks_room;   // for some of its trampolines
-    bool is_loaded;    // as far as the census knows
+    uint8_t* rooms;  // of each mapping of the plan, an enum ll_room
+    bool lacks_room; // for some of its trampolines
+    bool is_patched; // else there is only a part of its trampolines
+    bool is_loaded;  // as far as the census knows
 };
 
-// Maps all trampolines whose addresses are free; notes the others in `unmapped`.
+enum ll_room { LL_ROOM_WANTED, LL_ROOM_TAKEN, LL_ROOM_REFUSED };
+
+// Maps trampolines whose addresses are free; notes for the others that they have no
+// room. First those in neighbouring pages, where most are, then all that are left.
+void ll_room_take_dense(struct ll_patched* module);
 void ll_room_take(struct ll_patched* module);
+
+// Unmaps all that were mapped.
 void ll_room_give_back(struct ll_patched* module);
 
 // True when the loaded text is what the plan was made for, byte for byte as far as a

@@ -50,22 +50,44 @@ static struct ll_patched* known_module(const struct ll_patch_target* target) {
 }
 
 static void release(struct ll_patched* module) {
-    if (module->unmapped != NULL) {
-        ll_memory_unmap(module->unmapped, module->plan.header->mapping_count + 1);
+    if (module->rooms != NULL) {
+        ll_memory_unmap(module->rooms, module->plan.header->mapping_count + 1);
     }
     ll_plan_close(&module->plan);
     *module = (struct ll_patched){0};
 }
 
+// A new entry with the plan of a module that fits its text; NULL when there is none,
+// for the reason in `verdict`.
+static struct ll_patched* open_module(const char* folder,
+                                      const struct ll_patch_target* target,
+                                      enum ll_plan_verdict* verdict) {
+    struct ll_patched* module = new_module();
+    *verdict = module == NULL ? LL_PLAN_MISSING
+                              : ll_plan_open(folder, target->build_id,
+                                             target->build_id_length, &module->plan);
+    if (*verdict != LL_PLAN_OK) {
+        return NULL;
+    }
+    module->bias = target->bias;
+    module->text_start = target->text_start;
+    module->text_size = target->text_end - target->text_start;
+    module->is_loaded = true;
+    module->rooms = ll_memory_map(module->plan.header->mapping_count + 1);
+    if (module->rooms == NULL || !ll_text_is_original(module)) {
+        *verdict = LL_PLAN_DAMAGED;
+        release(module);
+        return NULL;
+    }
+    return module;
+}
+
 // Maps trampolines and text; the entry is released when nothing came of it.
 static void apply(struct ll_patched* module, struct ll_patch_result* result) {
-    if (module->unmapped == NULL || !ll_text_is_original(module)) {
-        result->verdict = LL_PLAN_DAMAGED;
-        release(module);
-        return;
-    }
+    result->stores = module->plan.header->stores;
     ll_room_take(module);
     result->applied = ll_text_patch(module, &result->refused);
+    module->is_patched = true;
     // The program must find the descriptors it expects.
     ll_plan_close_file(&module->plan);
     if (result->refused != 0) {
@@ -74,30 +96,32 @@ static void apply(struct ll_patched* module, struct ll_patch_result* result) {
     }
 }
 
+void ll_patch_reserve(const char* folder, const struct ll_patch_target* target) {
+    struct ll_patched* module = known_module(target);
+    enum ll_plan_verdict verdict;
+    if (module == NULL) {
+        module = open_module(folder, target, &verdict);
+        if (module != NULL) {
+            ll_room_take_dense(module);
+        }
+    }
+}
+
 struct ll_patch_result ll_patch_module(const char* folder,
                                        const struct ll_patch_target* target) {
-    struct ll_patch_result result = {.verdict = LL_PLAN_MISSING};
+    struct ll_patch_result result = {.verdict = LL_PLAN_OK};
     struct ll_patched* module = known_module(target);
-    if (module != NULL) {
+    if (module != NULL && module->is_patched) {
         module->is_loaded = true;
-        return (struct ll_patch_result){.verdict = LL_PLAN_OK, .is_known = true};
+        result.is_known = true;
+        return result;
     }
-    module = new_module();
     if (module == NULL) {
-        return result;
+        module = open_module(folder, target, &result.verdict);
     }
-    result.verdict =
-        ll_plan_open(folder, target->build_id, target->build_id_length, &module->plan);
-    if (result.verdict != LL_PLAN_OK) {
-        return result;
+    if (module != NULL) {
+        apply(module, &result);
     }
-    result.stores = module->plan.header->stores;
-    module->bias = target->bias;
-    module->text_start = target->text_start;
-    module->text_size = target->text_end - target->text_start;
-    module->is_loaded = true;
-    module->unmapped = ll_memory_map(module->plan.header->mapping_count + 1);
-    apply(module, &result);
     return result;
 }
 

@@ -25,6 +25,12 @@ struct ll_patch_result {
     bool is_known;    // it was patched before
 };
 
+// Takes the room of a module that is to be patched for those of its trampolines that
+// lie close together. Where modules get in each other's way, many of these would lose
+// their place for one of the single trampolines of another: so all modules that are
+// new take such room before the first of them is patched.
+void ll_patch_reserve(const char* folder, const struct ll_patch_target* target);
+
 // Patches one module by the plan in `folder`.
 struct ll_patch_result ll_patch_module(const char* folder,
                                        const struct ll_patch_target* target);

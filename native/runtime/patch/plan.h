@@ -71,7 +71,7 @@ struct ll_plan {
     const struct ll_plan_site* sites;
 };
 
-// Opens `folder`/<build-id in hex>.plan6, or .births7 when births are noted. On
+// Opens `folder`/<build-id in hex>.plan7, or .births8 when births are noted. On
 // anything but OK nothing stays open.
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,
                                   uint32_t build_id_length, struct ll_plan* plan);

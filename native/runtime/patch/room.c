@@ -28,19 +28,26 @@ static struct run part_of(struct run run, uint32_t skipped, uint32_t count) {
     };
 }
 
+static void note(struct ll_patched* module, struct run run, enum ll_room room) {
+    for (uint32_t i = 0; i < run.count; i++) {
+        module->rooms[run.first + i] = (uint8_t)room;
+    }
+}
+
 // Where others have mapped something, only the pages in the way are left out.
 static void map_run(struct ll_patched* module, struct run run) {
     long result = ll_syscall(SYS_mmap, run.start, run.size_bytes, PROT_READ | PROT_EXEC,
                              MAP_PRIVATE | MAP_FIXED_NOREPLACE, module->plan.file.file,
                              run.offset);
     if (result == (long)run.start) {
+        note(module, run, LL_ROOM_TAKEN);
         return;
     }
     if (result >= 0) {
         ll_syscall(SYS_munmap, result, run.size_bytes);
     }
     if (run.count == 1) {
-        module->unmapped[run.first] = 1;
+        note(module, run, LL_ROOM_REFUSED);
         module->lacks_room = true;
         return;
     }
@@ -49,8 +56,14 @@ static void map_run(struct ll_patched* module, struct run run) {
     map_run(module, part_of(run, half, run.count - half));
 }
 
+static void map_run_if_dense(struct ll_patched* module, struct run run) {
+    if (run.count > 1) {
+        map_run(module, run);
+    }
+}
+
 static void unmap_run(struct ll_patched* module, struct run run) {
-    (void)module;
+    note(module, run, LL_ROOM_WANTED);
     ll_syscall(SYS_munmap, run.start, run.size_bytes);
 }
 
@@ -66,29 +79,33 @@ static struct run make_run(const struct ll_patched* module, uint32_t first,
     };
 }
 
-// Does something with all trampolines that are, or should be, mapped.
-static void visit_runs(struct ll_patched* module,
+// Does something with the trampolines in one state.
+static void visit_runs(struct ll_patched* module, enum ll_room room,
                        void (*visit)(struct ll_patched*, struct run)) {
     const struct ll_plan_mapping* mappings = module->plan.mappings;
     uint32_t count = module->plan.header->mapping_count;
     for (uint32_t first = 0; first < count;) {
         uint32_t end = first + 1;
-        while (end < count && module->unmapped[end] == module->unmapped[first] &&
+        while (end < count && module->rooms[end] == module->rooms[first] &&
                mappings[end].page == mappings[end - 1].page + 1 &&
                mappings[end].address == mappings[end - 1].address + LL_PAGE_SIZE) {
             end++;
         }
-        if (!module->unmapped[first]) {
+        if (module->rooms[first] == room) {
             visit(module, make_run(module, first, end));
         }
         first = end;
     }
 }
 
+void ll_room_take_dense(struct ll_patched* module) {
+    visit_runs(module, LL_ROOM_WANTED, map_run_if_dense);
+}
+
 void ll_room_take(struct ll_patched* module) {
-    visit_runs(module, map_run);
+    visit_runs(module, LL_ROOM_WANTED, map_run);
 }
 
 void ll_room_give_back(struct ll_patched* module) {
-    visit_runs(module, unmap_run);
+    visit_runs(module, LL_ROOM_TAKEN, unmap_run);
 }

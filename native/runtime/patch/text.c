@@ -76,7 +76,8 @@ static bool leads_to_its_page(const struct ll_patched* module,
 static bool is_usable(const struct ll_patched* module,
                       const struct ll_plan_patch* patch) {
     return patch->mapping < module->plan.header->mapping_count &&
-           !module->unmapped[patch->mapping] && leads_to_its_page(module, patch);
+           module->rooms[patch->mapping] == LL_ROOM_TAKEN &&
+           leads_to_its_page(module, patch);
 }
 
 // By an instruction: libc's own functions may be about to lead nowhere.

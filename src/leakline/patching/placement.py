@@ -8,6 +8,7 @@ of four bytes, 64 KiB for three, 256 bytes for two and a single address for one.
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -46,9 +47,18 @@ class Space:
     lowest: int
     spread: int
     taken: dict[int, int] = field(default_factory=dict)
+    _highest: int = 1 << 63
     _cursor: int = 0
     _sorted: list[int] = field(default_factory=list)
     _resume: dict[int, int] = field(default_factory=dict)
+
+    @contextmanager
+    def only_below(self) -> Iterator[None]:
+        """Give out only windows below the module, where it has room there at all."""
+        if self.lowest < 0:
+            self._highest = self.start - 1
+        yield
+        self._highest = 1 << 63
 
     def take_anywhere(self, size_bytes: int) -> int | None:
         """Return room for a trampoline that any address near the module serves."""
@@ -67,6 +77,7 @@ class Space:
 
     def take_used(self, first: int, last: int, size_bytes: int) -> int | None:
         """Return room between two addresses in a page that is used already."""
+        last = min(last, self._highest)
         pages = self._sorted
         at = bisect_left(pages, first & -PAGE)
         for page in pages[at : at + _USED_TRIES]:
@@ -80,6 +91,7 @@ class Space:
 
     def take_window(self, first: int, last: int, size_bytes: int) -> int | None:
         """Return room for a trampoline that begins between two addresses."""
+        last = min(last, self._highest)
         for page in self._pages(first, last):
             place = self._gap(page, max(first - page, 0), last - page, size_bytes)
             if place is not None:
@@ -122,7 +134,7 @@ class Space:
         return offset if offset > low and fits >> offset else low
 
     def _arena(self) -> int:
-        below = self.start - (1 << 30) - (self.spread & 255) * (2 << 20)
+        below = self.start - (512 << 20) - (self.spread & 511) * (2 << 20)
         if below > self.lowest:
             return below & -PAGE
         return (self.end + (256 << 20)) & -PAGE

@@ -13,9 +13,9 @@ from leakline.patching.placement import PAGE
 from leakline.patching.plan import Plan
 from leakline.patching.trampolines import HEAP_TAG
 
-_MAGICS = {False: b"llplan06", True: b"llbrth07"}
+_MAGICS = {False: b"llplan07", True: b"llbrth08"}
 # By whether births are noted. Plans of other versions lie beside ours undisturbed.
-SUFFIXES = {False: ".plan6", True: ".births7"}
+SUFFIXES = {False: ".plan7", True: ".births8"}
 HEADER = Struct("<8s12I2Q32s")
 RUN = Struct("<QII")
 MAPPING = Struct("<qII")

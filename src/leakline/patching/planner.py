@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
 from struct import pack
 
@@ -48,15 +47,27 @@ class Planner:
     def place_all(self, groups: Iterable[Group]) -> None:
         """Plan the patches of groups in ascending order of address."""
         for group in list(groups)[::-1]:
-            if not self._place(group):
-                self._place_alone(group)
+            with self._space.only_below():
+                placed = self._place_together(group)
+            if not placed:
+                self._place_apart(group)
 
-    def _place_alone(self, group: Group) -> None:
+    def _place_apart(self, group: Group) -> None:
+        """Place the stores of a group, each by itself.
+
+        Libraries may lie at the very end of the address space, so no way to a place
+        below is left untried before one leads above.
+        """
         for single in reversed(list(group.alone())):
-            if not self._place(single) and not self._place_by_detour(single):
+            with self._space.only_below():
+                placed = self._place(single)
+            if not placed and not self._place(single):
                 self._plan.left_out["no room"] += 1
 
-    def _place(self, group: Group) -> bool:
+    def _place(self, single: Group) -> bool:
+        return self._place_together(single) or self._place_by_detour(single)
+
+    def _place_together(self, group: Group) -> bool:
         """Place one group; False when no way was found."""
         choices = [group.without_lead(n) for n in range(group.lead, -1, -1)]
         try:
@@ -115,18 +126,9 @@ class Planner:
                     return choice, entry
         return None
 
-    def _ways(self) -> Iterator[Take]:
-        """Yield ways to take room for a pun, the best first.
-
-        Libraries may lie at the very end of the address space, so that there is more
-        room below than above.
-        """
-        for take in (self._space.take_used, self._space.take_window):
-            yield partial(self._take_below, take)
-            yield take
-
-    def _take_below(self, take: Take, first: int, last: int, size: int) -> int | None:
-        return take(first, last, size) if first < self._plan.base else None
+    def _ways(self) -> tuple[Take, Take]:
+        """Return the ways to take room for a pun, the best first."""
+        return self._space.take_used, self._space.take_window
 
     def _pun(self, address: int, length: int, size: int, take: Take) -> _Entry | None:
         """Return a jump that fits into a short instruction, with room where it leads.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from leakline.errors import ProgramError
 from leakline.folders import cache_path, is_private
 from leakline.patching.kinds import PlanKind
-from leakline.patching.module import PlanError
+from leakline.patching.source import PlanError
 from leakline.symbols.elf import ElfError, read_elf
 from leakline.workers import worker_processes
 
