@@ -153,3 +153,12 @@ def test_a_recording_without_blocks_is_refused(recording: Path) -> None:
     done = leakline("blocks", recording)
     assert done.returncode != 0
     assert "has no records of single blocks" in done.stderr
+
+
+def test_stacks_stay_when_others_are_given_up(build: Build, watch: Watch) -> None:
+    program = build("pages_many_stacks.c", "-O1")
+    outcome = watch([program], "--lens", "pages", "--stale-after", "0.05")
+    found = finding_of(outcome.report, "list_stale")
+    functions = [frame["function"] for frame in found["allocation"]["frames"]]
+    assert functions[:2] == ["list_stale", "main"]
+    assert found["blocks"] > 1000  # of the 1,500 that are made at three times

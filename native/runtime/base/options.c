@@ -209,7 +209,3 @@ bool ll_options_have_lens(const char* name) {
     }
     return false;
 }
-
-bool ll_options_have_lens_alone(const char* name) {
-    return strcmp(ll_options.lens, name) == 0;
-}

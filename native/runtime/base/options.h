@@ -29,6 +29,3 @@ void ll_options_visit_changed(void (*visit)(const char* text));
 
 // True when the list of lenses has that one.
 bool ll_options_have_lens(const char* name);
-
-// True when it has no other one.
-bool ll_options_have_lens_alone(const char* name);

@@ -13,18 +13,12 @@ struct ll_candidates {
     uint32_t born;       // blocks so far
     uint32_t count;      // blocks listed
     uint32_t ask_at;     // so many listed: ask which of them are alive
-    uint32_t phase;      // LL_CANDIDATES_*
-    void** places;       // hashed by address; NULL: none yet
+    uint32_t wanted;     // so many alive: go on with a longer list, or there are enough
+    bool is_sampled;     // the list has every LL_CANDIDATES_EVERYth block only
+    uint32_t* places;    // hashed by address; NULL: none yet, or there were enough
 };
 
-enum {
-    LL_CANDIDATES_NONE, // too few were born yet
-    LL_CANDIDATES_FEW,  // the list is short: most contexts need no longer one
-    LL_CANDIDATES_ALL,
-    LL_CANDIDATES_SOME, // the list has every LL_CANDIDATES_EVERYth block only
-    LL_CANDIDATES_PHASES,
-    LL_CANDIDATES_EVERY = 8,
-};
+enum { LL_CANDIDATES_EVERY = 8 };
 
 // Takes address space for the lists; `live_blocks` is how many have to be alive. False
 // when there is none.

@@ -1,5 +1,7 @@
 #include "lens/pages_contexts.h"
 
+#include <string.h>
+
 #include "heap/aged.h"
 #include "heap/heap.h"
 #include "heap/page_states.h"
@@ -117,6 +119,12 @@ static void settled_in_common(void* block, size_t size_bytes, ll_site site) {
     if (context != NULL && context->is_aged == 0 &&
         ll_candidates_born(&context->candidates, block, context, is_alive)) {
         __atomic_store_n(&context->is_aged, 1, __ATOMIC_RELAXED);
+    }
+}
+
+void ll_page_contexts_forget_sites(void) {
+    if (memos != NULL) {
+        memset(memos, 0, MEMOS * sizeof *memos);
     }
 }
 

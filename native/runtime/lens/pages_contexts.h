@@ -8,3 +8,6 @@
 // Makes the tables and tells the heap. Before the first allocation. False without
 // memory.
 bool ll_page_contexts_start(unsigned depth, unsigned live_blocks);
+
+// Sites have new numbers from now on.
+void ll_page_contexts_forget_sites(void);

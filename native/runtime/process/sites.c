@@ -1,6 +1,7 @@
 #include "process/sites.h"
 
 #include "heap/inspect.h"
+#include "lens/pages_contexts.h"
 #include "stack/stack.h"
 
 static bool rename_site(struct ll_block block, void* context) {
@@ -15,6 +16,7 @@ static bool rename_site(struct ll_block block, void* context) {
 
 static void rename_sites(ll_node_renaming* rename) {
     ll_heap_visit(rename_site, &rename);
+    ll_page_contexts_forget_sites();
 }
 
 void ll_sites_let_sweep(void) {

@@ -2,5 +2,5 @@
 #pragma once
 
 // Lets the trie of stacks give up those that no block holds any more. Only for runs in
-// which no lens holds nodes of its own.
+// which no lens keeps nodes of its own.
 void ll_sites_let_sweep(void);
