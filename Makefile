@@ -1,6 +1,6 @@
 # One name per thing a developer does; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-native test-packages test-python bench bench-accuracy bench-check bench-losses bench-real bench-plans bench-robust bench-stress clean
+.PHONY: help setup demo check format test test-native test-packages test-python bench bench-accuracy bench-check bench-losses bench-pages bench-real bench-plans bench-robust bench-stress clean
 
 BIN := .venv/bin
 SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
@@ -83,6 +83,10 @@ bench-real: setup  ## The static checker and other analysers on Debian sources
 bench-stress: setup  ## Runs while code is armed and disarmed all the time
 	tools/install_packages.sh $(TEST_PACKAGES)
 	$(BIN)/python -m benchmarks.stress
+
+bench-pages: setup  ## Latency of redis under lens pages, and its cost on large heaps
+	tools/install_packages.sh redis-server
+	$(BIN)/python -m benchmarks.pages
 
 bench-plans: setup  ## What it takes to plan the patches of programs, and their coverage
 	$(BIN)/python -m benchmarks.plans

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -10,14 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from benchmarks.redis_client import (
+    GET_ANSWER,
+    SET_ANSWER,
+    VALUE_BYTES,
+    ask,
+    get_request,
+    served,
+    set_request,
+)
 from leakline.dynamic.load import load
 from leakline.model.finding import Finding, Kind
 from leakline.recording._format import RawBlockRecord, SkippedFreeRecord, TrackingRecord
 from leakline.recording.reader import open_recording
 
 LEAKLINE = Path(sys.executable).parent / "leakline"
-# Sizes of values, which redis keeps in blocks of a few bytes more.
-VALUE_BYTES = 700
+# Redis keeps values in blocks of a few bytes more.
 SKIPPED = "skip_free=100:skip_free_least=700:skip_free_most=760:raw_blocks=1"
 WORK_S = 12.0
 STALE_AFTER_S = 0.5
@@ -50,90 +57,44 @@ class Found:
         return self.rank == 1 and self.in_use_reported == 0 and self.reported > 0
 
 
-def measure(scratch: Path) -> Found:
+def measure(scratch: Path, seed: int = 1) -> Found:
     """Run redis, replace values at random, and look for what was not freed."""
     recording = scratch / "redis"
-    port = _free_port()
-    server = subprocess.Popen(
-        [
-            *(LEAKLINE, "run", "--lens", "pages", "-o", recording, "--"),
-            *("redis-server", "--port", str(port), "--save", "", "--dir", scratch),
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "LEAKLINE_OPTIONS": SKIPPED},
-    )
-    _replace_values(port)
-    server.wait(60)
+    recording.unlink(missing_ok=True)
+    watching = (LEAKLINE, "run", "--lens", "pages", "-o", recording, "--")
+    options = {"LEAKLINE_OPTIONS": f"{SKIPPED}:skip_free_seed={seed}"}
+    with served(watching, {**os.environ, **options}, scratch) as link:
+        _replace_values(link, Random(seed))  # noqa: S311 - the same keys in every run
     return _evaluate(recording)
 
 
 def serve(environment: dict[str, str], scratch: Path) -> None:
     """Run redis for a fixed number of requests in some environment."""
-    port = _free_port()
-    server = subprocess.Popen(
-        ["redis-server", "--port", str(port), "--save", "", "--dir", scratch],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-    )
     random = Random(1)  # noqa: S311 - the same keys in every run
-    with _connect(port) as link:
+    with served((), environment, scratch) as link:
         for _ in range(SERVED_ROUNDS):
             _replace_some(link, random)
-        link.sendall(b"*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n")
-        link.recv(100)
-    server.wait(60)
 
 
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-def _replace_values(port: int) -> None:
-    random = Random(1)  # noqa: S311 - the same keys in every run
-    with _connect(port) as link:
-        deadline = time.monotonic() + WORK_S
-        while time.monotonic() < deadline:
-            _replace_some(link, random)
-        # All values in use are read once more.
-        for key in range(KEYS):
-            link.sendall(_set(key) + _get(key))
-            _read_until(link, len(b"+OK\r\n$700\r\n\r\n") + VALUE_BYTES)
-        link.sendall(b"*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n")
-        link.recv(100)
+def _replace_values(link: socket.socket, random: Random) -> None:
+    deadline = time.monotonic() + WORK_S
+    while time.monotonic() < deadline:
+        _replace_some(link, random)
+    # All values in use are read once more.
+    for key in range(KEYS):
+        ask(link, _replace(key), _ANSWER_BYTES)
 
 
 def _replace_some(link: socket.socket, random: Random) -> None:
     keys = [random.randrange(KEYS) for _ in range(200)]
-    link.sendall(b"".join(_set(key) + _get(key) for key in keys))
-    _read_until(link, 200 * (len(b"+OK\r\n$700\r\n\r\n") + VALUE_BYTES))
+    ask(link, b"".join(map(_replace, keys)), 200 * _ANSWER_BYTES)
 
 
-def _connect(port: int) -> socket.socket:
-    for _ in range(100):
-        try:
-            return socket.create_connection(("127.0.0.1", port))
-        except OSError:
-            time.sleep(0.1)
-    raise TimeoutError("redis does not answer")
+_ANSWER_BYTES = len(SET_ANSWER + GET_ANSWER)
 
 
-def _set(key: int) -> bytes:
-    name = b"key:%06d" % key
-    value = b"v" * VALUE_BYTES
-    return b"*3\r\n$3\r\nSET\r\n$10\r\n%s\r\n$700\r\n%s\r\n" % (name, value)
-
-
-def _get(key: int) -> bytes:
-    return b"*2\r\n$3\r\nGET\r\n$10\r\nkey:%06d\r\n" % key
-
-
-def _read_until(link: socket.socket, size_bytes: int) -> None:
-    while size_bytes > 0:
-        size_bytes -= len(link.recv(min(size_bytes, 1 << 16)))
+def _replace(key: int) -> bytes:
+    return set_request(key) + get_request(key)
 
 
 def _evaluate(recording: Path) -> Found:
@@ -185,7 +146,8 @@ def render(found: Found) -> str:
     """One line for the run."""
     return (
         f"redis, one free of values in ten left out: {found.injected:,} leaked, "
-        f"{found.old:,} of them long ago, {found.reported:,} of those reported; the "
+        f"{found.old:,} of them long ago, {found.reported:,} of those reported "
+        f"({found.reported / max(found.old, 1):.1%}); the "
         f"leaking site ranks {found.rank} of {found.sites}; "
         f"{found.in_use_reported} blocks in use reported"
     )
