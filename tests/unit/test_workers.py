@@ -1,7 +1,10 @@
 """Processes that do a part of the work."""
 
 import os
+import select
 import signal
+import subprocess
+import sys
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
@@ -19,3 +22,24 @@ def test_an_interrupt_ends_a_worker_without_a_word(
         with pytest.raises(BrokenProcessPool):
             waiting.result()
     assert capfd.readouterr().err == ""
+
+
+START = """
+import os, signal
+from leakline.workers import worker_processes
+workers = worker_processes(1)
+print(workers.submit(os.getpid).result(), flush=True)
+signal.pause()
+"""
+
+
+def test_a_worker_ends_with_a_parent_that_was_killed() -> None:
+    command = [sys.executable, "-c", START]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        worker = os.pidfd_open(int(parent.stdout.readline()))
+        parent.kill()
+    try:
+        assert select.select([worker], [], [], 60)[0]
+    finally:
+        os.close(worker)
