@@ -1,8 +1,10 @@
 #include "stamps_contexts.h"
 
+#include "stamps_emit.h"
 #include "stamps_losing.h"
 
 #include "llvm/ADT/SCCIterator.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/CallGraph.h"
 #include "llvm/IR/InstIterator.h"
@@ -27,6 +29,12 @@ bool ends_here(const llvm::CallBase& call) {
     const llvm::Function* callee = callee_of(call);
     return callee != nullptr && callee->isDeclaration() &&
            is_harmless_library_function(callee->getName());
+}
+
+// Becomes a stamp of the function itself.
+bool is_note(const llvm::CallBase& call) {
+    const llvm::Function* callee = callee_of(call);
+    return callee != nullptr && callee->getName() == lost_name;
 }
 
 // Calls that the runtime itself answers, with the stack of whoever called.
@@ -64,6 +72,7 @@ Contexts::Contexts(llvm::Module& module)
       allocating_(handed_variable(module, allocating_name)),
       seed_(llvm::xxh3_64bits(module.getModuleIdentifier())) {
     number_recursions();
+    find_askers();
 }
 
 llvm::Value* Contexts::context(llvm::Function& function) {
@@ -82,7 +91,7 @@ void Contexts::hand_on(llvm::Function& function, llvm::Value* handed) {
     std::vector<llvm::CallBase*> calls;
     for (llvm::Instruction& instruction : llvm::instructions(function)) {
         auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-        if (call != nullptr && (calls_heap(*call) || !ends_here(*call))) {
+        if (call != nullptr && (calls_heap(*call) || is_handed(*call))) {
             calls.push_back(call);
         }
     }
@@ -112,6 +121,36 @@ llvm::Value* Contexts::next(llvm::IRBuilder<>& builder, llvm::Value* handed) {
     uint64_t number = (seed_ + ++calls_ * 0x9e3779b97f4a7c15) >> 33;
     return builder.CreateAdd(builder.CreateMul(handed, builder.getInt64(3)),
                              builder.getInt64(number));
+}
+
+// Starts from the belief that nobody asks.
+void Contexts::find_askers() {
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (const llvm::Function& function : module_) {
+            if (!askers_.contains(&function) && asks(function)) {
+                askers_.insert(&function);
+                changed = true;
+            }
+        }
+    }
+}
+
+bool Contexts::asks(const llvm::Function& function) const {
+    return llvm::any_of(
+        llvm::instructions(function), [&](const llvm::Instruction& instruction) {
+            auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+            return call != nullptr &&
+                   (is_note(*call) || calls_heap(*call) || is_handed(*call));
+        });
+}
+
+bool Contexts::is_handed(const llvm::CallBase& call) const {
+    const llvm::Function* callee = callee_of(call);
+    return !ends_here(call) && !is_note(call) &&
+           (callee == nullptr || !callee->hasExactDefinition() ||
+            askers_.contains(callee));
 }
 
 bool Contexts::may_recur(const llvm::Function& caller,

@@ -4,6 +4,7 @@
 // first stamp with each value.
 #pragma once
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Module.h"
@@ -35,8 +36,13 @@ class Contexts {
     llvm::Value* next(llvm::IRBuilder<>& builder, llvm::Value* handed);
     bool may_recur(const llvm::Function& caller, const llvm::CallBase& call) const;
     void number_recursions();
+    void find_askers();
+    bool asks(const llvm::Function& function) const;
+    bool is_handed(const llvm::CallBase& call) const;
 
     llvm::Module& module_;
+    // Functions that need a context: to stamp, or to hand it on.
+    llvm::DenseSet<const llvm::Function*> askers_;
     llvm::GlobalVariable* current_;    // thread-local: what the caller handed over
     llvm::GlobalVariable* allocating_; // the same for functions of the heap
     uint64_t seed_;                    // tells the calls of different modules apart

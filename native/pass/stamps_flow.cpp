@@ -1,6 +1,7 @@
 #include "stamps_flow.h"
 
 #include "stamps_names.h"
+#include "stamps_temporaries.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -74,6 +75,8 @@ class Walk {
     void drop(llvm::Instruction& at, unsigned variable);
     bool pass_on(unsigned variable);
     void forget(unsigned variable);
+    void release(llvm::CallBase& call);
+    void pass_on_nothing(unsigned variable);
     void keep(llvm::Value* value, Hold hold);
     bool may_lose(llvm::Instruction& instruction) const;
     int variable_at(llvm::Value* address) const;
@@ -141,6 +144,31 @@ void Walk::step(llvm::Instruction& instruction) {
     }
     if (may_lose(instruction)) {
         lose();
+    }
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+        release(*call);
+    }
+}
+
+// A block that is freed has no references, whatever still points there.
+void Walk::release(llvm::CallBase& call) {
+    if (!frees_block(call)) {
+        return;
+    }
+    auto reading = readings_.find(call.getArgOperand(0));
+    if (reading == readings_.end() || reading->second.variable < 0) {
+        return;
+    }
+    auto variable = static_cast<unsigned>(reading->second.variable);
+    if (reading->second.version == versions_[variable] && state_[variable] < shared) {
+        pass_on_nothing(variable);
+    }
+}
+
+void Walk::pass_on_nothing(unsigned variable) {
+    state_[variable] = nothing;
+    for (Hold& hold : state_) {
+        hold = or_null(hold) == null_or_held_by(variable) ? nothing : hold;
     }
 }
 

@@ -109,12 +109,15 @@ std::vector<Temporary> find_temporaries(llvm::Function& function, const Slots& s
     return found;
 }
 
-bool releases_block(const llvm::CallBase& call) {
-    static const llvm::StringSet<> names = {"free", "cfree", "realloc", "reallocarray",
-                                            "fclose"};
+bool frees_block(const llvm::CallBase& call) {
     llvm::StringRef name = callee_name(call);
-    return names.contains(name) || name.starts_with("_ZdlP") ||
+    return name == "free" || name == "cfree" || name.starts_with("_ZdlP") ||
            name.starts_with("_ZdaP");
+}
+
+bool releases_block(const llvm::CallBase& call) {
+    static const llvm::StringSet<> names = {"realloc", "reallocarray", "fclose"};
+    return frees_block(call) || names.contains(callee_name(call));
 }
 
 llvm::Instruction* next_after(llvm::Instruction* instruction) {

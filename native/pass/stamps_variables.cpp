@@ -70,7 +70,12 @@ void Noter::note(llvm::ArrayRef<Drop> drops) {
         end(slot);
     }
     for (const Slot& slot : slots_.variables) {
-        if (slots_.outlive_scopes) {
+        if (slots_.outlive_scopes || function_.hasOptNone()) {
+            clear_outside(slot);
+        }
+    }
+    for (const Slot& slot : slots_.in_memory) {
+        if (function_.hasOptNone()) {
             clear_outside(slot);
         }
     }
@@ -105,26 +110,29 @@ uint64_t number_of(unsigned line, llvm::SmallVectorImpl<unsigned>& lines) {
     return before + 1;
 }
 
-// A companion of the variable, which the optimiser turns into a constant where there is
-// one statement that can have been the birth.
+// Constants are no references, so they have no births.
+std::vector<llvm::StoreInst*> bearing_stores(llvm::AllocaInst* place) {
+    std::vector<llvm::StoreInst*> stores;
+    for (llvm::User* user : place->users()) {
+        auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
+        if (store != nullptr && !llvm::isa<llvm::Constant>(store->getValueOperand())) {
+            stores.push_back(store);
+        }
+    }
+    return stores;
+}
+
+// A companion of the variable. Where one statement alone can have been the birth, the
+// number is that of the statement, whatever the variable holds.
 void Noter::follow_births(Tracked& tracked) {
     llvm::AllocaInst* place = tracked.slot->place;
     llvm::IRBuilder<> builder(place);
-    llvm::Type* bits = builder.getInt64Ty();
-    tracked.birth = builder.CreateAlloca(bits, nullptr, "leakline.birth");
-    llvm::IRBuilder<> entry(&*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-    entry.CreateStore(builder.getInt64(0), tracked.birth);
+    tracked.birth =
+        builder.CreateAlloca(builder.getInt64Ty(), nullptr, "leakline.birth");
     llvm::SmallVector<unsigned> lines;
-    for (llvm::User* user : place->users()) {
-        auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
-        if (store == nullptr) {
-            continue;
-        }
-        uint64_t number = 0;
-        if (store->getDebugLoc() &&
-            !llvm::isa<llvm::Constant>(store->getValueOperand())) {
-            number = number_of(store->getDebugLoc().getLine(), lines);
-        }
+    for (llvm::StoreInst* store : bearing_stores(place)) {
+        llvm::DebugLoc where = store->getDebugLoc();
+        uint64_t number = where ? number_of(where.getLine(), lines) : 0;
         llvm::IRBuilder<> behind(store->getNextNode());
         behind.CreateStore(behind.getInt64(number), tracked.birth);
     }
@@ -140,7 +148,8 @@ void Noter::clear(const Slot& slot) {
     }
 }
 
-// Comes after the drops, so that it stands between them and the ends of scopes.
+// Comes after the drops, so that it stands between them and the ends of scopes. Without
+// optimisation the memory would hold what the variable held, as if it still did.
 void Noter::clear_outside(const Slot& slot) {
     for (llvm::IntrinsicInst* end : slot.ends) {
         clear_at(slot, end);

@@ -8,6 +8,16 @@ from typing import Any
 from .conftest import LEAKLINE
 
 
+def compile_file(source: Path, target: Path, *flags: str) -> Path:
+    """Compile a C or C++ file; return the program."""
+    compiler = "c++" if source.suffix == ".cpp" else "cc"
+    flags = ("-w", "-D_GNU_SOURCE", "-pthread", *flags)
+    subprocess.run(
+        [LEAKLINE, compiler, *flags, source, "-o", target], check=True, timeout=120
+    )
+    return target
+
+
 def compile_text(text: str, folder: Path, *flags: str) -> Path:
     """Compile a C file; return the program."""
     source = folder / "program.c"

@@ -1,0 +1,181 @@
+// Where `leakline cc` leaves out notes, since another holder keeps the block: what is
+// lost behind the rule is found all the same. A comment `loss(NAME): CAUSE SLOT` marks
+// the line that loses what the function NAME allocated.
+#include "corpus.h"
+
+#define ALLOCATES(name)                                                                \
+    __attribute__((noinline)) static void* name(void) {                                \
+        void* block = malloc(24);                                                      \
+        KEEP(block);                                                                   \
+        return block;                                                                  \
+    }
+#define SCENE __attribute__((noinline)) static
+
+struct holder {
+    char* held;
+    struct holder* next;
+};
+
+static struct holder shared;
+static char* other;
+
+ALLOCATES(held_by_copy_bad)
+ALLOCATES(held_by_original_bad)
+ALLOCATES(copy_may_be_null_bad)
+ALLOCATES(heir_of_two_bad)
+ALLOCATES(memory_overwritten_bad)
+ALLOCATES(memory_lost_by_callee_bad)
+ALLOCATES(memory_freed_bad)
+ALLOCATES(memory_filled_bad)
+ALLOCATES(holder_of_memory_lost_indirect_bad)
+ALLOCATES(untouched_parameter_bad)
+ALLOCATES(stepped_and_copied_bad)
+ALLOCATES(same_value_again_bad)
+ALLOCATES(found_by_library_bad)
+ALLOCATES(kept_by_global_bad)
+ALLOCATES(still_held_ok)
+
+// A variable that shares its block passes it on.
+SCENE void copies(int never) {
+    char* first = held_by_copy_bad();
+    char* copy = first;
+    KEEP(copy);
+    first = NULL;
+    KEEP(first);
+    copy = NULL; // loss(held_by_copy_bad): overwritten copy
+    KEEP(copy);
+    char* original = held_by_original_bad();
+    char* gone = original + 1;
+    KEEP(gone);
+    gone = NULL;
+    KEEP(gone);
+    original = NULL; // loss(held_by_original_bad): overwritten original
+    KEEP(original);
+    char* maybe = copy_may_be_null_bad();
+    char* choice = NULL;
+    if (never) {
+        choice = maybe;
+    }
+    maybe = other; // loss(copy_may_be_null_bad): overwritten maybe
+    KEEP(maybe);
+    KEEP(choice);
+    char* root = heir_of_two_bad();
+    char* left = root;
+    char* right = root + 2;
+    root = other;
+    left = other;
+    KEEP(root);
+    KEEP(left);
+    KEEP(right);
+    right = other; // loss(heir_of_two_bad): overwritten right
+    KEEP(right);
+}
+
+SCENE void forget_held(void) {
+    shared.held = NULL;
+}
+
+// A variable that was read from memory is not the last holder until memory loses it.
+SCENE void readings(void) {
+    shared.held = memory_overwritten_bad();
+    char* reading = shared.held;
+    shared.held = NULL;
+    KEEP(reading);
+    reading = other; // loss(memory_overwritten_bad): overwritten reading
+    shared.held = memory_lost_by_callee_bad();
+    reading = shared.held;
+    forget_held();
+    KEEP(reading);
+    reading = other; // loss(memory_lost_by_callee_bad): overwritten reading
+    struct holder* box = calloc(1, sizeof *box);
+    KEEP(box);
+    box->held = memory_freed_bad();
+    reading = box->held;
+    free(box);
+    KEEP(reading);
+    reading = other; // loss(memory_freed_bad): overwritten reading
+    shared.held = memory_filled_bad();
+    reading = shared.held;
+    memset(&shared, 0, sizeof shared);
+    KEEP(&shared);
+    KEEP(reading);
+    reading = other; // loss(memory_filled_bad): overwritten reading
+    KEEP(reading);
+}
+
+// The memory that a variable was read from goes with its own last reference.
+SCENE void reading_of_lost_holder(void) {
+    struct holder* box = calloc(1, sizeof *box);
+    KEEP(box);
+    box->held = holder_of_memory_lost_indirect_bad();
+    char* reading = box->held;
+    box = NULL; // loss(reading_of_lost_holder): overwritten box
+    KEEP(box);
+    KEEP(reading);
+}
+
+// A function that leaves a parameter alone leaves the loss to its caller.
+SCENE void use(const char* parameter) {
+    KEEP(parameter);
+}
+
+SCENE void passes(void) {
+    char* passed = untouched_parameter_bad();
+    use(passed);
+    KEEP(passed);
+} // loss(untouched_parameter_bad): out-of-scope passed
+
+SCENE void steps(void) {
+    char* walker = stepped_and_copied_bad();
+    char* start = walker;
+    walker++;
+    KEEP(walker);
+    start = NULL;
+    walker += 3;
+    KEEP(start);
+    KEEP(walker);
+    walker = NULL; // loss(stepped_and_copied_bad): overwritten walker
+    KEEP(walker);
+    char* same = same_value_again_bad();
+    shared.held = same;
+    shared.held = same;
+    KEEP(&shared);
+    same = NULL;
+    KEEP(same);
+    shared.held = NULL; // loss(same_value_again_bad): overwritten shared.held
+    KEEP(&shared);
+}
+
+SCENE void library(void) {
+    char* text = found_by_library_bad();
+    strcpy(text, "one two");
+    char* found = strchr(text, ' ');
+    text = NULL;
+    KEEP(text);
+    KEEP(found);
+    found = NULL; // loss(found_by_library_bad): overwritten found
+    KEEP(found);
+}
+
+SCENE void globals(void) {
+    char* kept = kept_by_global_bad();
+    other = kept;
+    KEEP(&other);
+    kept = NULL;
+    KEEP(kept);
+    other = still_held_ok(); // loss(kept_by_global_bad): overwritten other
+    KEEP(&other);
+}
+
+int main(int argc, char** argv) {
+    (void)argv;
+    copies(argc > 9);
+    readings();
+    reading_of_lost_holder();
+    passes();
+    steps();
+    library();
+    globals();
+    scrub();
+    return 0;
+}
