@@ -97,7 +97,10 @@ static void a_block_is_not_idle_for_longer_than_it_exists(void) {
 }
 
 static void be_born(void) {
-    ll_page_states_born((uintptr_t)blocks[30], BLOCK_BYTES);
+    uint64_t state = *ll_page_state((uintptr_t)blocks[30]);
+    if ((state & LL_PAGE_TIME) == LL_PAGE_PENDING) {
+        ll_page_states_born((uintptr_t)blocks[30], BLOCK_BYTES);
+    }
 }
 
 static void a_block_born_while_its_page_is_taken_out_is_not_watched(void) {
@@ -197,6 +200,7 @@ static void parent_and_child_do_not_share_the_heap(void) {
         _exit(child_sees_its_own_memory());
     }
     ll_heap_fork_parent();
+    blocks[470][0]++;
     ll_pages_fork_parent();
     memset(blocks[61], 'p', BLOCK_BYTES);
     CHECK(waitpid(child, &status, 0) == child && status == 0);
@@ -208,8 +212,16 @@ static void bounds_outlive_a_fork_that_copies(void) {
     CHECK(idle_ms(blocks[400], 5000) == 3999);
     CHECK(idle_ms(blocks[61], 5000) == 0);
     CHECK(idle_ms(blocks[450], 5000) == 0);
+    CHECK(idle_ms(blocks[470], 5000) == 0);
     blocks[400][0]++;
     CHECK(idle_ms(blocks[400], 5000) == 0);
+}
+
+static void nothing_is_idle_when_the_kernel_does_not_tell(void) {
+    struct ll_presence refused = {.pagemap = -1, .can_scan = presence.can_scan};
+    watch_everything(1000);
+    CHECK(!ll_watch_scan(&ll_pages.watch, &refused, test_clock));
+    CHECK(idle_ms(blocks[50], 5000) == 0);
 }
 
 static uint64_t reclaims;
@@ -292,6 +304,7 @@ int main(void) {
     what_a_look_reads_stays_idle();
     a_large_block_is_never_used_until_it_is();
     pages_given_back_read_as_zeros();
+    nothing_is_idle_when_the_kernel_does_not_tell();
     bounds_begin_anew_when_memory_was_reclaimed();
     a_reclaim_during_a_scan_counts_for_the_next();
     the_controller_follows_the_cost();
