@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import scale, table
+from benchmarks import scale, stacks, table
 from benchmarks.measure import Cost, FailedError
 from benchmarks.modes import (
     LEAKLINE_ACCESSES,
@@ -37,7 +37,7 @@ def main() -> int:
         "--no-peers", action="store_true", help="Leakline and plain only"
     )
     parser.add_argument(
-        "--no-scale", action="store_true", help="skip the growth series"
+        "--no-scale", action="store_true", help="skip both growth series"
     )
     parser.add_argument("--output", type=Path, default=ROOT / "build/benchmarks.json")
     arguments = parser.parse_args()
@@ -58,9 +58,12 @@ def main() -> int:
                 Path(scratch),
             )
         series = [] if arguments.no_scale else scale.measure(Path(scratch))
+        by_stacks = [] if arguments.no_scale else stacks.measure(Path(scratch))
     print(table.render(results, chosen, [mode.name for mode in (*OWN_MODES, *peers)]))
     print()
     print(scale.render(series))
+    print()
+    print(stacks.render(by_stacks))
     raw = {
         name: {
             mode: [(cost.cpu_s, cost.peak_kib) for cost in costs]
@@ -70,7 +73,14 @@ def main() -> int:
     }
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(
-        json.dumps({"workloads": raw, "scale": [s.as_dict() for s in series]}, indent=1)
+        json.dumps(
+            {
+                "workloads": raw,
+                "scale": [growth.as_dict() for growth in series],
+                "stacks": [growth.as_dict() for growth in by_stacks],
+            },
+            indent=1,
+        )
     )
     return 0
 
