@@ -70,6 +70,8 @@ class Room:
 
         A window that is not wide has it only in pages that are used already.
         """
+        if last < self.lowest:
+            return None
         pages = self._pages(first, last)
         return self._take_in(pages, (first, last), distances, size)
 
@@ -77,9 +79,9 @@ class Room:
         self, first: int, last: int, distances: Sequence[int], size: int
     ) -> int | None:
         """Return room as `take_used` does, in a new page where need be."""
-        if self.pages_left == 0:
+        if self.pages_left == 0 or last < self.lowest:
             return None
-        pages = range(first & -PAGE, last + 1, PAGE)
+        pages = range(max(first, self.lowest) & -PAGE, last + 1, PAGE)[:_TRIES]
         fresh = (page for page in pages if page not in self.taken)
         return self._take_in(fresh, (first, last), distances, size)
 
