@@ -8,6 +8,7 @@
 #include "os/memory.h"
 #include "os/syscall.h"
 #include "patch/births.h"
+#include "patch/plan.h"
 
 static const char magic[8] = {'l', 'l', 'a', 'r', 'm', '0', '0', '2'};
 
@@ -110,7 +111,7 @@ static const char* suffix(void) {
     if (!ll_options_have_lens("loss")) {
         return ".arm";
     }
-    return ll_births_on ? ".births.arm" : ".loss.arm";
+    return ll_births_on ? LL_PLAN_SUFFIX_WITH_BIRTHS ".arm" : LL_PLAN_SUFFIX ".arm";
 }
 
 enum ll_plan_verdict ll_arm_plan_open(const char* folder, const uint8_t* build_id,

@@ -71,8 +71,12 @@ struct ll_plan {
     const struct ll_plan_site* sites;
 };
 
-// Opens `folder`/<build-id in hex>.plan7, or .births8 when births are noted. On
-// anything but OK nothing stays open.
+// How the names of plans end, and of those that note births, too. The numbers change
+// with what a plan patches, so that plans which stand beside it change with it.
+#define LL_PLAN_SUFFIX ".plan7"
+#define LL_PLAN_SUFFIX_WITH_BIRTHS ".births8"
+
+// Opens `folder`/<build-id in hex><suffix>. On anything but OK nothing stays open.
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,
                                   uint32_t build_id_length, struct ll_plan* plan);
 

@@ -59,8 +59,8 @@ class PlanKind(Enum):
 
 _ARM_SUFFIXES = {
     PlanKind.ACCESSES: ".arm",
-    PlanKind.ACCESSES_BESIDE_LOSS: ".loss.arm",
-    PlanKind.ACCESSES_BESIDE_BIRTHS: ".births.arm",
+    PlanKind.ACCESSES_BESIDE_LOSS: plan_file.SUFFIXES[False] + ".arm",
+    PlanKind.ACCESSES_BESIDE_BIRTHS: plan_file.SUFFIXES[True] + ".arm",
 }
 
 
