@@ -7,15 +7,15 @@ that leads anywhere, so that the stub needs no page of its own.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from leakline.patching.accesses.sites import Census, Flow, Site, Taken
 from leakline.patching.accesses.stubs import Step
-from leakline.patching.eviction import Plain, evictable
+from leakline.patching.neighbours import Gap, Neighbours
 
 _MOST_SITES = 6
-# Between two sites of a group; more code in a stub gains nothing.
-_MOST_BETWEEN = 4
-_LONGEST_GAP_BYTES = 24
+# More code in a stub gains nothing.
+_GAP = Gap(instructions=4, bytes=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,80 +68,28 @@ class Gatherer:
     """Forms the groups of one module."""
 
     def __init__(self, code: bytes, base: int, census: Census, taken: Taken) -> None:
-        self._code = code
-        self._base = base
-        self._census = census
-        self._taken = taken
+        self._sites = census.sites
+        self._neighbours = Neighbours(code, base, census, taken)
 
     def groups(self) -> Iterator[Group]:
         """Yield groups in ascending order of address."""
-        sites = self._census.sites
         end = at = 0
-        while at < len(sites):
-            steps, count = self._following(sites, at)
-            lead = self._leading(sites[at], end)
+        while at < len(self._sites):
+            steps = self._following(at)
+            lead = self._neighbours.leading(self._sites[at], end)
             group = Group((*lead, *steps), len(lead))
-            at += count
+            at += len(group.sites)
             end = group.end
             yield group
 
-    def _is_entered(self, address: int, limit: int) -> bool:
-        """Tell whether others may jump to an address in the function that ends there."""
-        return address in self._census.targets or limit in self._census.opaque
-
-    def _movable(self, address: int, limit: int) -> Plain | None:
-        """Return the instruction at an address if a stub can run it."""
-        instruction = evictable(self._code, self._base, address, limit)
-        if instruction is None:
-            return None
-        end = address + len(instruction.code)
-        return instruction if self._taken.is_free(address, end) else None
-
-    def _leading(self, site: Site, end: int) -> list[Plain]:
-        """Return the instructions before a site that can run with it."""
-        lead: list[Plain] = []
-        following = site.address
-        for address in site.before:
-            if address < end or self._is_entered(following, site.limit):
+    def _following(self, at: int) -> list[Step]:
+        """Return a site and what can run with it up to the last site of its group."""
+        steps: list[Step] = [self._sites[at]]
+        for site, following in pairwise(self._sites[at : at + _MOST_SITES]):
+            if site.flow is not Flow.NEXT:
                 break
-            instruction = self._movable(address, site.limit)
-            if instruction is None or address + len(instruction.code) != following:
-                break
-            lead.insert(0, instruction)
-            following = address
-        return lead
-
-    def _following(self, sites: list[Site], at: int) -> tuple[list[Step], int]:
-        """Return a site and what can run with it, and how many sites these are."""
-        steps: list[Step] = [sites[at]]
-        count = 1
-        while count < _MOST_SITES and at + count < len(sites):
-            gap = self._between(sites[at + count - 1], sites[at + count])
+            gap = self._neighbours.between(site, following, _GAP)
             if gap is None:
                 break
-            steps += [*gap, sites[at + count]]
-            count += 1
-        return steps, count
-
-    def _between(self, site: Site, following: Site) -> list[Plain] | None:
-        """Return the instructions between two sites if all can run in one place."""
-        address = site.address + len(site.code)
-        if (
-            site.flow is not Flow.NEXT
-            or following.limit != site.limit
-            or following.address - address > _LONGEST_GAP_BYTES
-        ):
-            return None
-        gap: list[Plain] = []
-        while address < following.address:
-            instruction = self._movable(address, site.limit)
-            if (
-                instruction is None
-                or len(gap) == _MOST_BETWEEN
-                or self._is_entered(address, site.limit)
-            ):
-                return None
-            gap.append(instruction)
-            address += len(instruction.code)
-        entered = self._is_entered(address, site.limit)
-        return None if address != following.address or entered else gap
+            steps += [*gap, following]
+        return steps
