@@ -1,4 +1,4 @@
-"""Readers that others wrote for the formats we write."""
+"""Readers for the formats we write, by others where there are any."""
 
 import json
 import re
@@ -13,6 +13,8 @@ import yaml
 from junitparser import JUnitXml, TestSuite
 from ValgrindCI.parse import ValgrindData
 
+_PAGE_DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>')
+
 
 def read_valgrind_xml(path: Path) -> ValgrindData:
     data = ValgrindData()
@@ -23,6 +25,13 @@ def read_valgrind_xml(path: Path) -> ValgrindData:
 def read_junit(path: Path) -> TestSuite:
     (suite,) = JUnitXml.fromfile(str(path))
     return suite
+
+
+def read_page(page: str) -> dict[str, Any]:
+    """The data that a page for a browser carries."""
+    (text,) = _PAGE_DATA.findall(page)
+    data: dict[str, Any] = json.loads(text)
+    return data
 
 
 def read_speedscope(path: Path) -> dict[str, Any]:

@@ -17,22 +17,16 @@ from leakline.reports.html import sources
 from leakline.reports.html.render import render
 from leakline.reports.privacy import Privacy
 
+from .readers import read_page
 from .samples import FOLDER, LOST, REPORTS, RUN
 
 Golden = Callable[[str, str], None]
 PRIVACY = Privacy(Path(FOLDER))
-_DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>')
-
-
-def embedded(page: str) -> dict[str, Any]:
-    (text,) = _DATA.findall(page)
-    data: dict[str, Any] = json.loads(text)
-    return data
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_embedded_data_is_as_reviewed(name: str, golden: Golden) -> None:
-    data = embedded(render(REPORTS[name], PRIVACY))
+    data = read_page(render(REPORTS[name], PRIVACY))
     golden(f"{name}.html.json", json.dumps(data, indent=1) + "\n")
 
 
@@ -49,7 +43,7 @@ def test_the_same_report_gives_the_same_bytes(name: str) -> None:
 @pytest.mark.parametrize("name", REPORTS)
 def test_totals_agree_with_the_json_report(name: str) -> None:
     document = json_.as_json(REPORTS[name], Path(FOLDER))
-    data = embedded(render(REPORTS[name], PRIVACY))
+    data = read_page(render(REPORTS[name], PRIVACY))
     assert data["totals"] == document["totals"]
     for key in ("id", "kind", "blocks", "bytes"):
         if name != "hostile":
@@ -57,7 +51,7 @@ def test_totals_agree_with_the_json_report(name: str) -> None:
 
 
 def test_generated_suppressions_are_in_the_page() -> None:
-    data = embedded(render(REPORTS["leaky"], PRIVACY, "leak:make_item\n"))
+    data = read_page(render(REPORTS["leaky"], PRIVACY, "leak:make_item\n"))
     assert data["generated"] == "leak:make_item\n"
 
 
@@ -83,7 +77,7 @@ def test_stripped_paths_are_nowhere_in_the_page(tmp_path: Path) -> None:
     privacy = Privacy(tmp_path, strip=(FOLDER, f"{secret}/"))
     page = render(report, privacy)
     assert FOLDER not in page
-    data = embedded(page)
+    data = read_page(page)
     assert data["files"] == ["list.c", "cache.c", "main.c"]
     assert data["run"]["command"] == ["-Iinclude"]
     assert data["run"]["not_seen"] == ["ran tool in ."]
@@ -98,28 +92,28 @@ def test_a_folder_with_a_similar_name_is_not_cut(tmp_path: Path) -> None:
 def test_source_is_embedded_unless_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret.c").write_text("int secret;\n\tint more;\n")
     report = _report_about(Frame("f", "secret.c", 2, "/app"))
-    data = embedded(render(report, Privacy(tmp_path)))
+    data = read_page(render(report, Privacy(tmp_path)))
     assert data["sources"] == {"0": [[1, ["int secret;", "    int more;"]]]}
     without = render(report, Privacy(tmp_path, with_source=False))
     assert "int secret" not in without
-    assert embedded(without)["sources"] == {}
+    assert read_page(without)["sources"] == {}
 
 
 @pytest.mark.parametrize("file", ["/usr/include/stdio.h", "notes.txt", "missing.c"])
-def test_only_the_users_own_source_files_are_embedded(
+def test_only_the_users_own_source_files_are_read_page(
     file: str, tmp_path: Path
 ) -> None:
     (tmp_path / "notes.txt").write_text("secret\n")
     report = _report_about(Frame("f", file, 1, "/app"))
-    assert embedded(render(report, Privacy(tmp_path)))["sources"] == {}
+    assert read_page(render(report, Privacy(tmp_path)))["sources"] == {}
 
 
-def test_of_a_long_file_the_lines_around_named_ones_are_embedded(
+def test_of_a_long_file_the_lines_around_named_ones_are_read_page(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "long.c").write_text("".join(f"{n}\n" for n in range(1, 9001)))
     frames = [Frame("f", "long.c", line, "/app") for line in (1, 40, 500, 8999, 9999)]
-    data = embedded(render(_report_about(*frames), Privacy(tmp_path)))
+    data = read_page(render(_report_about(*frames), Privacy(tmp_path)))
     parts = {first: len(texts) for first, texts in data["sources"]["0"]}
     assert parts == {1: 60, 480: 41, 8979: 22}
     assert all(texts[0] == str(first) for first, texts in data["sources"]["0"])
@@ -132,7 +126,7 @@ def test_files_that_do_not_fit_are_counted(
     for name in ("a.c", "b.c", "c.c"):
         (tmp_path / name).write_text("a line of some length\n" * 70)
     frames = [Frame("f", name, 1, "/app") for name in ("a.c", "b.c", "c.c")]
-    data = embedded(render(_report_about(*frames), Privacy(tmp_path)))
+    data = read_page(render(_report_about(*frames), Privacy(tmp_path)))
     lengths = {file: len(parts[0][1]) for file, parts in data["sources"].items()}
     assert lengths == {"0": 70}
     assert data["sources_left_out"] == 2
