@@ -1,5 +1,7 @@
 #include "arm/places.h"
 
+#include <stddef.h>
+
 #include "os/memory.h"
 
 bool ll_places_start(void) {
@@ -37,4 +39,18 @@ struct ll_arm_record* ll_place_record(struct ll_arm_module* module, uint32_t sit
         }
     }
     return number == 0 ? NULL : &ll_arm.records[number];
+}
+
+void ll_places_visit(uint32_t first, void (*visit)(const struct ll_arm_place* place,
+                                                   struct ll_arm_record* record)) {
+    uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_ACQUIRE);
+    uint32_t end = count < LL_ARM_PLACES_MAX - 1 ? count + 1 : LL_ARM_PLACES_MAX;
+    for (uint32_t i = first; i < end; i++) {
+        const struct ll_arm_place* place = &ll_arm.places[i];
+        const struct ll_arm_module* module =
+            __atomic_load_n(&place->module, __ATOMIC_ACQUIRE);
+        if (module != NULL && module->plan.header != NULL) {
+            visit(place, &ll_arm.records[i]);
+        }
+    }
 }

@@ -9,6 +9,7 @@
 #include "arm/module.h"
 #include "arm/places.h"
 #include "arm/stress.h"
+#include "arm/stubs.h"
 #include "arm/text.h"
 #include "arm/uses.h"
 #include "arm/window.h"
@@ -222,16 +223,21 @@ static void earn(uint64_t cpu_ns) {
 static void look_through_window(uint64_t cpu_ns) {
     uint64_t cost_ns =
         ll_arm.is_always_armed ? ll_window_always(WINDOW_EVERY_NS) : ll_window_pass();
+    if (!ll_arm.is_always_armed) {
+        ll_stubs_let_go(1);
+    }
     uint64_t pause_ns = cost_ns * WINDOWS_SHARE * PPM / settings.budget_ppm;
     schedule.spent_ns += cost_ns;
     schedule.window_due_ns =
         cpu_ns + (pause_ns > WINDOW_EVERY_NS ? pause_ns : WINDOW_EVERY_NS);
 }
 
-// New places were read from the tables of plans.
+// New places were read from the tables of plans, and their stubs ran for the first
+// time.
 static void let_tables_go(void) {
     uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_RELAXED);
     if (count != schedule.known_places) {
+        ll_stubs_let_go(schedule.known_places + 1);
         schedule.known_places = count;
         ll_arm_let_tables_go();
     }

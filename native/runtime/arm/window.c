@@ -4,6 +4,7 @@
 
 #include "arm/change.h"
 #include "arm/clock.h"
+#include "arm/places.h"
 #include "arm/schedule.h"
 #include "os/syscall.h"
 
@@ -30,19 +31,6 @@ static uint64_t clock_ns(clockid_t clock) {
 static bool change_state(struct ll_arm_record* record, uint8_t from, uint8_t to) {
     return __atomic_compare_exchange_n(&record->state, &from, to, false,
                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
-static void visit_places(void (*visit)(const struct ll_arm_place*,
-                                       struct ll_arm_record*)) {
-    uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 1; i <= count && i < LL_ARM_PLACES_MAX; i++) {
-        const struct ll_arm_place* place = &ll_arm.places[i];
-        const struct ll_arm_module* module =
-            __atomic_load_n(&place->module, __ATOMIC_ACQUIRE);
-        if (module != NULL && module->plan.header != NULL) {
-            visit(place, &ll_arm.records[i]);
-        }
-    }
 }
 
 static void open_site(const struct ll_arm_place* place, struct ll_arm_record* record) {
@@ -97,7 +85,7 @@ static uint64_t let_run(uint64_t wanted_ns) {
 uint64_t ll_window_pass(void) {
     uint64_t own_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     __atomic_store_n(&ll_arm.window_is_open, true, __ATOMIC_RELEASE);
-    visit_places(open_site);
+    ll_places_visit(1, open_site);
     ll_changes_finish();
     uint64_t tick = ll_touch_tick;
     uint64_t wanted = clock_ns(CLOCK_THREAD_CPUTIME_ID) - own_start;
@@ -105,7 +93,7 @@ uint64_t ll_window_pass(void) {
     wanted = wanted > LONGEST_NS ? LONGEST_NS : wanted;
     uint64_t ran = let_run(wanted);
     __atomic_store_n(&ll_arm.window_is_open, false, __ATOMIC_RELEASE);
-    visit_places(close_site);
+    ll_places_visit(1, close_site);
     ll_changes_finish();
     // A program that slept showed nothing, and one that ran little not enough.
     if (ran >= SHORTEST_NS) {

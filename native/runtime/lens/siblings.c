@@ -7,42 +7,68 @@
 #include "record/recording.h"
 
 enum {
-    TABLE_LENGTH = 1 << 16, // allocation stacks; those that find no place are left out
+    // By number of the allocation stack. Numbers of stacks lie close together, and so
+    // do the pages that are needed; stacks that find no place are left out.
+    PLACES = 1 << 18,
     PROBES_MAX = 16,
+    STACKS_MAX = 1 << 16,
     FREED_MAX = 4, // different calls kept of each
     FIRST_FREES = 32,
     LATER_SHARE = 256,
 };
 
 struct siblings {
-    uint32_t stack; // of the allocation; 0: the place is free
+    uint32_t stack; // of the allocation
     uint32_t frees;
     uint32_t freed[FREED_MAX]; // call stacks, 0 where there are no more
     uint32_t look;             // at which it was written last
     uint32_t reserved;
 };
 
-static struct siblings* table;
+static struct siblings* table; // in the order of their first frees, from 1
+static uint32_t* places;       // numbers in the table; 0: the place is free
+static uint32_t stack_count;   // in the table, beyond the maximum too
 
 bool ll_siblings_start(void) {
-    table = ll_memory_map(TABLE_LENGTH * sizeof *table);
-    return table != NULL;
+    table = ll_memory_map(STACKS_MAX * sizeof *table);
+    places = table == NULL ? NULL : ll_memory_map(PLACES * sizeof *places);
+    return places != NULL;
+}
+
+// A number for the stack; 0 when all are given out.
+static uint32_t new_number(uint32_t stack) {
+    if (__atomic_load_n(&stack_count, __ATOMIC_RELAXED) >= STACKS_MAX - 1) {
+        return 0;
+    }
+    uint32_t number = __atomic_add_fetch(&stack_count, 1, __ATOMIC_RELAXED);
+    if (number >= STACKS_MAX) {
+        return 0;
+    }
+    table[number].stack = stack;
+    return number;
+}
+
+// Another thread may be faster; what is there then is its number.
+static uint32_t fill(uint32_t* place, uint32_t stack) {
+    uint32_t found = 0;
+    uint32_t number = new_number(stack);
+    if (number != 0 &&
+        __atomic_compare_exchange_n(place, &found, number, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+        return number;
+    }
+    return found;
 }
 
 static struct siblings* find(uint32_t stack) {
-    uint32_t hash = stack * 2654435761U >> 8;
     for (uint32_t i = 0; i < PROBES_MAX; i++) {
-        struct siblings* place = &table[(hash + i) % TABLE_LENGTH];
-        uint32_t found = __atomic_load_n(&place->stack, __ATOMIC_RELAXED);
-        if (found == 0 &&
-            !__atomic_compare_exchange_n(&place->stack, &found, stack, false,
-                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            // Somebody else took it, perhaps for the same stack.
-        } else if (found == 0) {
-            return place;
+        uint32_t* place = &places[(stack + i) % PLACES];
+        uint32_t number = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+        if (number == 0) {
+            number = fill(place, stack);
         }
-        if (found == stack) {
-            return place;
+        if (number == 0 || table[number].stack == stack) {
+            return number == 0 ? NULL : &table[number];
         }
     }
     return NULL;
@@ -50,7 +76,7 @@ static struct siblings* find(uint32_t stack) {
 
 static struct siblings* of_block(const void* block) {
     struct ll_block found;
-    if (table == NULL || !ll_block_locate((uintptr_t)block, &found) ||
+    if (places == NULL || !ll_block_locate((uintptr_t)block, &found) ||
         !ll_block_is_live(found) || ll_block_site(found) == 0) {
         return NULL;
     }
@@ -82,7 +108,7 @@ void ll_siblings_note(const void* block, uint32_t freed) {
 }
 
 void ll_siblings_write(uint32_t stack, uint32_t look) {
-    struct siblings* siblings = table == NULL || stack == 0 ? NULL : find(stack);
+    struct siblings* siblings = places == NULL || stack == 0 ? NULL : find(stack);
     if (siblings == NULL || siblings->look == look) {
         return;
     }
