@@ -2,14 +2,17 @@
 
 import json
 import os
+import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from leakline.cli.environment import runtime_library
+from leakline.patching.accesses.plan_file import SUFFIX
 from leakline.recording.create import create_recording
 
 from .conftest import LEAKLINE, Outcome
@@ -164,6 +167,34 @@ def test_code_made_at_run_time_is_named_as_not_seen(
     outcome = watch([program], "--lens", "accesses")
     assert outcome.report["run"]["exit_code"] == 0
     assert sum("makes code" in text for text in outcome.report["run"]["not_seen"]) == 1
+
+
+def test_code_that_does_not_run_stays_shared() -> None:
+    command = [str(LEAKLINE), "run", "--lens", "accesses", "--"]
+    command += ["cat", "/proc/self/smaps"]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=120)
+    text = [part for part in mappings(done.stdout.decode()) if part.is_armed_text]
+    assert text
+    copied_kib = sum(part.copied_kib for part in text)
+    assert 0 < copied_kib < sum(part.size_kib for part in text) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A mapping of a process, as the kernel tells it."""
+
+    is_armed_text: bool
+    size_kib: int
+    copied_kib: int
+
+
+def mappings(smaps: str) -> Iterator[Mapping]:
+    """Yield the mappings in the text of the kernel's file."""
+    for part in re.split(r"\n(?=[0-9a-f]+-)", smaps):
+        sizes = dict(re.findall(r"^(Size|Anonymous): +([0-9]+) kB", part, re.MULTILINE))
+        head = part.partition("\n")[0]
+        is_armed_text = " rwxp " in head and head.endswith(SUFFIX)
+        yield Mapping(is_armed_text, int(sizes["Size"]), int(sizes["Anonymous"]))
 
 
 def test_a_process_stays_alone_for_calls_that_need_it(

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "arm/clock.h"
+#include "arm/image.h"
 #include "arm/stubs.h"
 #include "arm/text.h"
 #include "arm/turn.h"
@@ -95,19 +96,18 @@ static bool fits(const struct ll_arm_module* module, const struct ll_arm_site* s
            !is_fixed(fixed, address, site->length) && ll_stubs_are_mapped(module, site);
 }
 
-static uint32_t arm_fitting(struct ll_arm_module* module,
-                            const struct ll_patch_target* target,
-                            const struct fixed* fixed) {
-    uint32_t armed = 0;
+static void arm_fitting(struct ll_arm_module* module,
+                        const struct ll_patch_target* target,
+                        const struct fixed* fixed) {
     uint32_t read = 0;
     const struct ll_arm_site* sites = module->plan.sites;
     uint32_t count = module->plan.header->site_count;
     for (uint32_t i = 0; i < count; i += sites[i].site_count) {
         if (fits(module, &sites[i], target, fixed)) {
             ll_text_arm(module, &sites[i]);
-            armed += sites[i].site_count;
         } else {
             module->unfit[i / 8] |= (uint8_t)(1 << i % 8);
+            module->unfit_count += sites[i].site_count;
         }
         // The whole table would be in memory at the end.
         if (i / SITES_AT_ONCE != read / SITES_AT_ONCE) {
@@ -115,20 +115,18 @@ static uint32_t arm_fitting(struct ll_arm_module* module,
             read = i;
         }
     }
-    return armed;
 }
 
-// Returns how many sites were armed.
-static uint32_t arm_all(struct ll_arm_module* module,
-                        const struct ll_patch_target* target) {
+static void arm_in_place(struct ll_arm_module* module,
+                         const struct ll_patch_target* target) {
     size_t size = target->text_end - target->text_start;
     struct fixed fixed = {.start = target->text_start, .size = size};
+    module->unfit_count = 0;
     ll_patch_visit_fixed(target->text_start, fix, &fixed);
-    uint32_t armed = arm_fitting(module, target, &fixed);
+    arm_fitting(module, target, &fixed);
     if (fixed.bytes != NULL) {
         ll_memory_unmap(fixed.bytes, size);
     }
-    return armed;
 }
 
 // Both the code and the memory behind it stay executable and writable.
@@ -136,6 +134,18 @@ static int open_text(const struct ll_patch_target* target) {
     return (int)-ll_syscall(SYS_mprotect, target->text_start,
                             target->text_end - target->text_start,
                             PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+// Returns an errno when the system forbids it, else 0.
+static int arm_all(struct ll_arm_module* module, const struct ll_patch_target* target) {
+    if (!ll_arm.is_poked && ll_image_arm(module, target)) {
+        return 0;
+    }
+    int refused = open_text(target);
+    if (refused == 0) {
+        arm_in_place(module, target);
+    }
+    return refused;
 }
 
 static void prepare(struct ll_arm_module* module, const struct ll_patch_target* target,
@@ -172,16 +182,19 @@ struct ll_arm_result ll_arm_module(const char* folder,
     module_count++;
     result.sites = module->plan.header->sites_seen;
     prepare(module, target, twin_distance);
-    result.refused = open_text(target);
-    if (result.refused != 0 || module->place_of == NULL || module->unfit == NULL ||
-        !ll_stubs_map(module)) {
+    if (module->place_of == NULL || module->unfit == NULL || !ll_stubs_map(module)) {
         // What was mapped stays: this happens once, and nothing jumps there.
         ll_arm_plan_close(&module->plan);
         return result;
     }
+    result.refused = arm_all(module, target);
     // The program must find the descriptors it expects.
     ll_plan_file_close_descriptor(&module->plan.file);
-    result.armable = arm_all(module, target);
+    if (result.refused != 0) {
+        ll_arm_plan_close(&module->plan);
+        return result;
+    }
+    result.armable = module->plan.header->site_count - module->unfit_count;
     ll_arm_plan_let_go(&module->plan);
     module->is_loaded = true;
     return result;

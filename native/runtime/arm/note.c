@@ -101,7 +101,9 @@ __attribute__((naked)) void ll_arm_note(void) {
         "sahf\n\t"
         "pop %rdx\n\t"
         "pop %rcx\n\t"
-        "ret $8\n"
+        // Over the number of the site, the program's rax and its red zone.
+        "mov 16(%rsp), %rax\n\t"
+        "ret $144\n"
         // By rbp, if that is near the stack pointer as it should.
         "5: neg %rax\n\t"
         "add %rbp, %rax\n\t"

@@ -10,7 +10,7 @@
 #include "patch/births.h"
 #include "patch/plan.h"
 
-static const char magic[8] = {'l', 'l', 'a', 'r', 'm', '0', '0', '2'};
+static const char magic[8] = {'l', 'l', 'a', 'r', 'm', '0', '0', '3'};
 
 static bool is_for(const struct ll_arm_header* header, const uint8_t* build_id,
                    uint32_t length) {
@@ -77,7 +77,8 @@ static bool stub_pages_are_sound(const struct ll_arm_plan* plan) {
 // False when the file is not as long as its tables.
 static bool find_tables(struct ll_arm_plan* plan) {
     const struct ll_arm_header* header = plan->header;
-    size_t code = ((size_t)header->page_count + 1) * LL_PAGE_SIZE;
+    size_t code =
+        ((size_t)header->page_count + header->text_page_count + 1) * LL_PAGE_SIZE;
     size_t mappings = (size_t)header->mapping_count * sizeof *plan->mappings;
     size_t sites = (size_t)header->site_count * sizeof *plan->sites;
     size_t stub_pages = (size_t)header->stub_page_count * sizeof *plan->stub_pages;
@@ -106,12 +107,14 @@ void ll_arm_plan_close(struct ll_arm_plan* plan) {
     plan->header = NULL;
 }
 
-// Code that lens `loss` has patched is planned in another way.
+// The number changes with the format. Code that lens `loss` has patched is planned in
+// another way.
+#define SUFFIX ".arm3"
 static const char* suffix(void) {
     if (!ll_options_have_lens("loss")) {
-        return ".arm";
+        return SUFFIX;
     }
-    return ll_births_on ? LL_PLAN_SUFFIX_WITH_BIRTHS ".arm" : LL_PLAN_SUFFIX ".arm";
+    return ll_births_on ? LL_PLAN_SUFFIX_WITH_BIRTHS SUFFIX : LL_PLAN_SUFFIX SUFFIX;
 }
 
 enum ll_plan_verdict ll_arm_plan_open(const char* folder, const uint8_t* build_id,

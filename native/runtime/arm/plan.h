@@ -3,11 +3,13 @@
 #include <stdint.h>
 
 #include "patch/plan_file.h"
+#include "patch/text_sum.h"
 
 struct __attribute__((packed)) ll_arm_header {
     uint8_t magic[8];
     uint32_t build_id_length;
     uint32_t page_count;
+    uint32_t text_page_count; // 0: the text is patched, too, and armed in place
     uint32_t mapping_count;
     uint32_t site_count;
     uint32_t stub_page_count;
@@ -16,6 +18,8 @@ struct __attribute__((packed)) ll_arm_header {
     uint32_t code_crc;
     uint32_t tables_sum;
     int64_t gates[2]; // pages; 0: none
+    struct ll_text_sum text_sum;
+    int64_t text_address; // of the first text page
     uint8_t build_id[LL_BUILD_ID_MAX];
 };
 

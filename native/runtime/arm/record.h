@@ -50,9 +50,11 @@ struct ll_arm_module {
     struct ll_arm_record* records; // of all modules
     struct ll_arm_plan plan;       // header NULL: the module is gone
     uintptr_t bias;
-    uint8_t* unfit;    // one bit per site: 1 where it does not fit the loaded code
-    uint8_t* unmapped; // one byte per mapping of the plan: 1 where it found no room
-    bool is_loaded;    // as far as the census knows
+    uint8_t* unfit;       // one bit per site: 1 where it does not fit the loaded code
+    uint8_t* unmapped;    // one byte per mapping of the plan: 1 where it found no room
+    uint32_t unfit_count; // sites of groups that do not fit
+    bool lacks_room;      // for some of its stubs
+    bool is_loaded;       // as far as the census knows
 };
 
 // A site that was touched at least once, by number from 1.

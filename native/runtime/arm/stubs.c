@@ -69,6 +69,7 @@ static void map_pages(struct ll_arm_module* module, uint32_t first, uint32_t end
     mappings_used--;
     if (end - first == 1) {
         module->unmapped[first] = 1;
+        module->lacks_room = true;
         return;
     }
     uint32_t middle = first + (end - first) / 2;

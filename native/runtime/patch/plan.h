@@ -5,13 +5,9 @@
 #include <stdint.h>
 
 #include "patch/plan_file.h"
+#include "patch/text_sum.h"
 
 enum { LL_PATCH_LENGTH_MAX = 13 };
-
-struct ll_text_sum {
-    uint64_t words;    // sum of the 8-byte words
-    uint64_t prefixes; // sum of the sums after each word
-};
 
 struct ll_plan_header {
     uint8_t magic[8];

@@ -16,13 +16,6 @@ static bool lies_in_text(const struct ll_patched* module, uintptr_t address,
     return offset <= module->text_size && size <= module->text_size - offset;
 }
 
-static void add_to_sum(struct ll_text_sum* sum, const uint64_t* word, size_t count) {
-    for (const uint64_t* end = word + count; word < end; word++) {
-        sum->words += *word;
-        sum->prefixes += sum->words;
-    }
-}
-
 bool ll_text_is_original(const struct ll_patched* module) {
     const struct ll_plan_header* header = module->plan.header;
     struct ll_text_sum sum = {0};
@@ -33,7 +26,7 @@ bool ll_text_is_original(const struct ll_patched* module) {
         if (start % LL_PAGE_SIZE != 0 || !lies_in_text(module, start, size)) {
             return false;
         }
-        add_to_sum(&sum, (const uint64_t*)start, size / sizeof(uint64_t));
+        ll_text_sum_add(&sum, start, size);
     }
     return sum.words == header->text_sum.words &&
            sum.prefixes == header->text_sum.prefixes;

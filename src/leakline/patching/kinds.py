@@ -58,9 +58,9 @@ class PlanKind(Enum):
 
 
 _ARM_SUFFIXES = {
-    PlanKind.ACCESSES: ".arm",
-    PlanKind.ACCESSES_BESIDE_LOSS: plan_file.SUFFIXES[False] + ".arm",
-    PlanKind.ACCESSES_BESIDE_BIRTHS: plan_file.SUFFIXES[True] + ".arm",
+    PlanKind.ACCESSES: arm_plan_file.SUFFIX,
+    PlanKind.ACCESSES_BESIDE_LOSS: plan_file.SUFFIXES[False] + arm_plan_file.SUFFIX,
+    PlanKind.ACCESSES_BESIDE_BIRTHS: plan_file.SUFFIXES[True] + arm_plan_file.SUFFIX,
 }
 
 

@@ -1,11 +1,12 @@
 """Makes the arm plan of one program or library from its file."""
 
 import zlib
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 from leakline.patching.accesses.groups import Gatherer
-from leakline.patching.accesses.plan import ArmPlan, ArmPlanner
+from leakline.patching.accesses.plan import ArmPlan, ArmPlanner, armed_text
 from leakline.patching.accesses.room import Room
 from leakline.patching.accesses.sites import Taken, find_sites
 from leakline.patching.placement import JUMP_LENGTH
@@ -34,7 +35,10 @@ def make_arm_plan(path: Path, beside: Plan | None = None) -> ArmPlan:
         census.leave_out(taken)
     groups = Gatherer(code, base, census, taken).groups()
     planner = ArmPlanner(present, base, _room(source), census.left_out)
-    return planner.plan(groups, source.elf.build_id)
+    plan = planner.plan(groups, source.elf.build_id)
+    if beside is not None:
+        return plan
+    return replace(plan, text=armed_text(source.code_pages(), plan.armings))
 
 
 def _taken_by(plan: Plan, base: int, size: int) -> Taken:

@@ -11,6 +11,7 @@ from leakline.patching.accesses.room import Room
 from leakline.patching.accesses.stubs import stub, stub_size
 from leakline.patching.code_pages import CodePage
 from leakline.patching.placement import JUMP_LENGTH, PAGE, window
+from leakline.patching.source import Code
 
 # Within a cache line other processors see a write as a whole.
 CACHE_LINE = 64
@@ -38,6 +39,26 @@ class Arming:
     armed_length: int
     pages: tuple[int, ...]
 
+    @property
+    def armed(self) -> bytes:
+        """The bytes that are written."""
+        return _jump(self.distance)[: self.armed_length]
+
+
+@dataclass(frozen=True, slots=True)
+class ArmedText:
+    """Whole pages of code in which all groups are armed.
+
+    Attributes:
+        address: Of the first page.
+        original: The pages as in the file.
+        armed: The same pages.
+    """
+
+    address: int
+    original: bytes
+    armed: bytes
+
 
 @dataclass(frozen=True, slots=True)
 class ArmPlan:
@@ -48,6 +69,7 @@ class ArmPlan:
         gates: Pages for the two gates; 0 where there is none.
         sites: Number of sites seen.
         left_out: Number of sites that cannot be armed, by reason.
+        text: To be mapped over the module's own; None where that is patched as well.
     """
 
     build_id: bytes
@@ -56,6 +78,7 @@ class ArmPlan:
     gates: tuple[int, int]
     sites: int
     left_out: Counter[str]
+    text: ArmedText | None = None
 
 
 # Takes room between two addresses, with room at all distances from it.
@@ -78,7 +101,7 @@ class _Placed:
     @property
     def armed(self) -> bytes:
         """The bytes that arm it."""
-        return (b"\xe9" + pack("<i", self.distance))[: self.written]
+        return _jump(self.distance)[: self.written]
 
 
 class ArmPlanner:
@@ -203,6 +226,25 @@ class ArmPlanner:
             placed.written,
             tuple(dict.fromkeys(place & -PAGE for place in placed.places)),
         )
+
+
+def armed_text(code: Code, armings: Sequence[Arming]) -> ArmedText | None:
+    """Return the pages from the first group to the last; None without any."""
+    if not armings:
+        return None
+    first = armings[0].address & -PAGE
+    last = armings[-1].address + armings[-1].armed_length - 1
+    end = (last & -PAGE) + PAGE
+    original = code.content[first - code.base : end - code.base]
+    armed = bytearray(original)
+    for arming in armings:
+        start = arming.address - first
+        armed[start : start + arming.armed_length] = arming.armed
+    return ArmedText(first, original, bytes(armed))
+
+
+def _jump(distance: int) -> bytes:
+    return b"\xe9" + pack("<i", distance)
 
 
 def _written(group: Group) -> int:

@@ -4,12 +4,14 @@ import zlib
 from pathlib import Path
 from struct import Struct
 
-from leakline.patching.accesses.plan import Arming, ArmPlan
+from leakline.patching.accesses.plan import ArmedText, Arming, ArmPlan
 from leakline.patching.code_pages import SharedPage, share_pages
 from leakline.patching.placement import PAGE
+from leakline.patching.plan_file import text_sum
 
-MAGIC = b"llarm002"
-HEADER = Struct("<8sIIIIIIIIIqq32s")
+MAGIC = b"llarm003"
+SUFFIX = ".arm3"
+HEADER = Struct("<8s10I2q2Qq32s")
 MAPPING = Struct("<qII")
 SITE = Struct("<IiIHH5sBBB")
 STUB_PAGE = Struct("<I")
@@ -26,11 +28,13 @@ def serialise(plan: ArmPlan) -> bytes:
             stub_pages += STUB_PAGE.pack(index[page])
     tables = b"".join(MAPPING.pack(address, page, 0) for address, page in mappings)
     tables += sites + stub_pages
-    code = b"".join(bytes(page.code) for page in shared)
+    text = plan.text or ArmedText(0, b"", b"")
+    code = b"".join(bytes(page.code) for page in shared) + text.armed
     header = HEADER.pack(
         MAGIC,
         len(plan.build_id),
         len(shared),
+        len(text.armed) // PAGE,
         len(mappings),
         len(sites) // SITE.size,
         len(stub_pages) // STUB_PAGE.size,
@@ -39,6 +43,8 @@ def serialise(plan: ArmPlan) -> bytes:
         zlib.crc32(code),
         zlib.adler32(tables),
         *plan.gates,
+        *text_sum(text.original),
+        text.address,
         plan.build_id,
     )
     return header.ljust(PAGE, b"\0") + code + tables
@@ -88,17 +94,18 @@ def is_sound(path: Path, build_id: bytes) -> bool:
         magic,
         length,
         pages,
+        text_pages,
         mappings,
         sites,
         stub_pages,
-        *_,
+        _,
+        _,
         crc,
         adler,
-        _,
-        _,
+        *_,
         identity,
     ) = HEADER.unpack_from(content)
-    tables = PAGE * (1 + pages)
+    tables = PAGE * (1 + pages + text_pages)
     sizes = mappings * MAPPING.size + sites * SITE.size + stub_pages * STUB_PAGE.size
     return (
         (magic, identity[:length]) == (MAGIC, build_id)

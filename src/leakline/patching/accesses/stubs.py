@@ -9,7 +9,6 @@ from leakline.patching.operands import encode
 
 _RAX = 0
 _SKIP_RED_ZONE = bytes.fromhex("488d642480 50")  # lea rsp, [rsp - 128]; push rax
-_BACK_OVER_RED_ZONE = bytes.fromhex("58 488da42480000000")  # pop rax; lea rsp, ...
 _LEGACY_PREFIXES = frozenset(bytes.fromhex("262e363e6465f2f3"))
 _INDIRECT = 0xFF  # opcode of call and jump through memory
 _REG_FIELD = 0x38
@@ -53,7 +52,10 @@ def stub_size(steps: Sequence[Step]) -> int:
 
 
 def _notes(site: Site, number: int, place: int, gate: int) -> bytes:
-    """Return code that hands the operands' addresses and the site to the gate."""
+    """Return code that hands the operands' addresses and the site to the gate.
+
+    The gate puts back what is pushed here and goes back over the red zone.
+    """
     head = 2 if site.repeats else 0
     code = bytearray()
     for operand in site.operands:
@@ -61,7 +63,6 @@ def _notes(site: Site, number: int, place: int, gate: int) -> bytes:
         code += encode(b"\x8d", _RAX, operand, at=0, wide=True)  # lea rax, operand
         code += b"\x68" + pack("<I", number)
         code += b"\xe8" + _distance(gate, place + head + len(code) + 5)
-        code += _BACK_OVER_RED_ZONE
     # jrcxz: a string instruction that does nothing touches nothing.
     return (b"\xe3" + bytes([len(code)]) if head else b"") + bytes(code)
 
