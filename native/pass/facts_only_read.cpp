@@ -14,12 +14,11 @@ namespace leakline {
 // further addresses that were made from it.
 static bool only_reads(const Use& use, SmallVectorImpl<const Value*>& places) {
     const User* user = use.getUser();
-    if (const auto* load = dyn_cast<LoadInst>(user)) {
-        return !load->isVolatile();
+    if (isa<LoadInst>(user)) {
+        return true;
     }
     if (const auto* copy = dyn_cast<MemTransferInst>(user)) {
-        return !copy->isVolatile() && use.get() == copy->getRawSource() &&
-               use.get() != copy->getRawDest();
+        return use.get() == copy->getRawSource() && use.get() != copy->getRawDest();
     }
     if (isa<GEPOperator>(user) || isa<BitCastOperator>(user)) {
         places.push_back(user);

@@ -13,12 +13,14 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leakline.model.finding import Cause, Fate, Finding, Kind
 from leakline.static import summary_cache
 from leakline.static.analysis import Analysis, AnalysisOptions, analyse
+from leakline.static.engine.function import Checked, check_function
 from leakline.static.facts import Unit
 from leakline.static.models.library import load_models
 from leakline.static.program import Program
@@ -236,6 +238,59 @@ def test_failing_allocations_are_followed_on_request(facts_of: FactsOf) -> None:
     options = AnalysisOptions(malloc_may_fail=True)
     (finding,) = analyse(program, MODELS, options).findings
     assert finding.kind is Kind.LOST
+
+
+OVERWRITTEN_BY_REALLOC = """
+#include <stdlib.h>
+void any_size(size_t n) { char *p = malloc(8); p = realloc(p, n); free(p); }
+void some_size(size_t n) {
+    char *p = malloc(8);
+    if (n > 8)
+        p = realloc(p, n);
+    free(p);
+}
+void kept(size_t n) {
+    char *p = malloc(8);
+    char *q = realloc(p, n + 1);
+    if (q)
+        p = q;
+    free(p);
+}
+"""
+
+
+def test_a_failed_resize_loses_the_block_that_its_result_overwrites(
+    facts_of: FactsOf,
+) -> None:
+    program = Program([facts_of(OVERWRITTEN_BY_REALLOC)])
+    assert analyse(program, MODELS, AnalysisOptions()).findings == ()
+    options = AnalysisOptions(malloc_may_fail=True)
+    found = analyse(program, MODELS, options).findings
+    lost = {each.allocation.frames[0].function for each in found}
+    assert lost == {"any_size", "some_size"}
+
+
+def test_a_failure_of_the_checker_concerns_one_function(
+    facts_of: FactsOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str, *rest: Any) -> Checked:  # noqa: ANN401  # only handed on
+        if name == "other":
+            raise ValueError("unheard of")
+        return check_function(name, *rest)
+
+    monkeypatch.setattr("leakline.static.component.check_function", fail)
+    text = """
+        #include <stdlib.h>
+        void other(void) { }
+        void losing(void) { malloc(8); }
+    """
+    found = analyse(Program([facts_of(text)]), MODELS, AnalysisOptions(jobs=1))
+    assert [each.allocation.frames[0].function for each in found.findings] == ["losing"]
+    (failed,) = (status for status in found.functions if not status.complete)
+    assert (failed.name, failed.reason) == (
+        "other",
+        "the checker failed, ValueError: unheard of",
+    )
 
 
 def test_unchecked_allocations_are_reported_on_request(facts_of: FactsOf) -> None:

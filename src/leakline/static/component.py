@@ -52,5 +52,11 @@ class Checker:
                 self.solver.ask,
             )
         except RecursionError:
-            summary = unknown_summary(function_id, entry.function)
-            return Checked(summary, taint="nested too deeply")
+            return self._unseen(function_id, "nested too deeply")
+        except Exception as error:  # noqa: BLE001  # others must not go without a report
+            reason = f"the checker failed, {type(error).__name__}: {error}"
+            return self._unseen(function_id, reason)
+
+    def _unseen(self, function_id: str, reason: str) -> Checked:
+        function = self.program.functions[function_id].function
+        return Checked(unknown_summary(function_id, function), taint=reason)

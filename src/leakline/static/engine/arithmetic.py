@@ -59,25 +59,40 @@ _KEEPS_WITH_ZERO = frozenset({"add", "sub", "or", "xor", "shl", "lshr", "ashr"})
 def binary(
     ctx: Context, s: State, operator: str, x: Value, y: Value, bits: int
 ) -> Value:
-    """The result of an arithmetic instruction."""
+    """The result of an arithmetic instruction; of no width for vectors."""
+    if not bits:
+        return _vector(ctx, s, operator, x, y)
     if isinstance(x, int):
         if isinstance(y, int):
             return _numbers(ctx, operator, x, y, bits)
         if operator in _COMMUTATIVE:
             x, y = y, x
-    if isinstance(y, int):
-        simple = _with_number(ctx, operator, x, y, bits)
-        if simple is not None:
-            return simple
-    elif not isinstance(x, int) and operator == "sub" and x[0] == y[0]:
-        if isinstance(x[1], int) and isinstance(y[1], int):
-            return x[1] - y[1]
-        if x == y:
-            return 0
+    simple = _simplified(ctx, operator, x, y, bits)
+    if simple is not None:
+        return simple
     if s.objects and operator != "sub" and not _is_low_part(operator, y):
         _escape_object(ctx, s, x)
         _escape_object(ctx, s, y)
     return ctx.terms.symbol("bin", operator, x, y, bits)
+
+
+def _simplified(
+    ctx: Context, operator: str, x: Value, y: Value, bits: int
+) -> Value | None:
+    if isinstance(y, int):
+        return _with_number(ctx, operator, x, y, bits)
+    if isinstance(x, int) or operator != "sub" or x[0] != y[0]:
+        return None
+    if isinstance(x[1], int) and isinstance(y[1], int):
+        return x[1] - y[1]
+    return 0 if x == y else None
+
+
+def _vector(ctx: Context, s: State, operator: str, *operands: Value) -> Value:
+    """Several numbers at once, of which nothing is known."""
+    for operand in operands:
+        _escape_object(ctx, s, operand)
+    return ctx.terms.symbol("vector", operator, *operands)
 
 
 # An address cannot be had back from its lowest bits.
@@ -122,10 +137,16 @@ def _with_number(
     return None
 
 
+# Conversions between integers.
+_WIDTHS = frozenset({"trunc", "zext", "sext"})
+
+
 def cast(
     ctx: Context, s: State, operator: str, value: Value, bits: int, from_bits: int
 ) -> Value:
     """The result of a conversion; pointers count as 64 bits."""
+    if operator in _WIDTHS and not (bits and from_bits):
+        return _vector(ctx, s, operator, value)
     if isinstance(value, int):
         return _cast_number(operator, value, bits, from_bits, ctx)
     if operator in ("same", "ptrtoint", "inttoptr", "bitcast", "addrspacecast"):

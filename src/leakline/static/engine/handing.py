@@ -87,7 +87,10 @@ def _is_argument(value: NamedValue | None, index: int) -> bool:
 
 
 def _fate_by(model: Model, index: int) -> Fate:
-    if index == model.resized or any(item.argument == index for item in model.frees):
+    taken = [item.argument for item in model.frees]
+    if model.resizes:
+        taken.append(model.resizes.argument)
+    if index in taken:
         return Fate.FREES
     if index in model.keeps:
         return Fate.KEEPS

@@ -7,12 +7,18 @@ from leakline.static.engine.constraints import assume, constrain, is_null
 from leakline.static.engine.context import Context
 from leakline.static.engine.findings import Event, record
 from leakline.static.engine.handing import note_model
-from leakline.static.engine.heap import allocate, release, use
-from leakline.static.engine.places import place_of
+from leakline.static.engine.heap import release, use
+from leakline.static.engine.objects import (
+    is_refused,
+    limit,
+    new_object,
+    site_of,
+    without_result,
+)
 from leakline.static.engine.ranges import NON_NULL, UNBOUNDED, Range
 from leakline.static.engine.releases import note_partner
+from leakline.static.engine.resizing import Resizing, resize
 from leakline.static.engine.state import State
-from leakline.static.engine.summary import Allocation
 from leakline.static.engine.values import HEAP, STACK, Value
 from leakline.static.instructions import Call, Invoke
 from leakline.static.models.language import Model, Owned, Result, Success
@@ -42,8 +48,8 @@ def apply_model(
         return []
     note_model(ctx, s, row, values, model)
     _touch_arguments(ctx, s, model, values)
-    if model.resized >= 0:
-        return _resize(ctx, s, model, row, values)
+    if model.resizes:
+        return resize(ctx, s, Resizing(model, model.resizes, row, values))
     if any(owned.argument >= 0 for owned in model.owned):
         return _out_objects(ctx, s, model, row, values)
     states = [s]
@@ -90,35 +96,6 @@ def _chosen(values: list[Value], places: Iterable[int]) -> list[Value]:
     return [values[place] for place in places if place < len(values)]
 
 
-def _site(row: Call | Invoke) -> tuple[object, ...]:
-    return (row.location, row.result, row.callee)
-
-
-def _new_object(
-    ctx: Context,
-    s: State,
-    model: Model,
-    row: Call | Invoke,
-    values: list[Value],
-    owned: Owned,
-) -> Value:
-    size = values[owned.size_argument] if 0 <= owned.size_argument < len(values) else 0
-    allocation = Allocation(
-        places=(place_of(ctx, row.location),),
-        allocator=_display(ctx, model.name),
-        family=owned.family,
-        size_bytes=size if isinstance(size, int) and size > 0 else 0,
-        zeroed=owned.zeroed,
-    )
-    return allocate(ctx, s, (*_site(row), owned.argument), allocation)
-
-
-def _display(ctx: Context, name: str) -> str:
-    """The allocator's name for people."""
-    declaration = ctx.unit.declarations.get(name)
-    return name if declaration is None else declaration.display.partition("(")[0]
-
-
 def _may_fail(ctx: Context, owned: Owned) -> bool:
     return owned.may_be_null or ctx.options.allocation_may_fail
 
@@ -131,7 +108,7 @@ def _result(
     if row.result < 0:
         return [s]
     if model.result_argument >= len(values):
-        s.env[row.result] = ctx.terms.symbol("result", *_site(row), s.epoch)
+        s.env[row.result] = ctx.terms.symbol("result", *site_of(row), s.epoch)
         return [s]
     match model.result:
         case Result.NUMBER:
@@ -155,13 +132,12 @@ def _heap_result(
             if row.result >= 0:
                 _unknown_result(ctx, s, model, row, values)
             return [s]
+    if is_refused(values, owned.sizes):
+        return [without_result(ctx, s, model, row)]
     states = []
     if _may_fail(ctx, owned) and row.result >= 0:
-        failed = s.copy()
-        failed.env[row.result] = 0
-        record(ctx, failed, Event("result", ctx.here, -1, (model.name, 0)))
-        states.append(failed)
-    value = _new_object(ctx, s, model, row, values, owned)
+        states.append(without_result(ctx, s.copy(), model, row))
+    value = new_object(ctx, s, model, row, values, owned)
     if row.result >= 0:
         s.env[row.result] = value
     return [s, *states]
@@ -178,21 +154,14 @@ def _unknown_result(
         )
         value = ctx.terms.symbol("pure", model.name, tuple(values), versions)
     else:
-        value = ctx.terms.symbol("result", *_site(row), s.epoch)
+        value = ctx.terms.symbol("result", *site_of(row), s.epoch)
     s.env[row.result] = value
     if model.result is Result.NON_NULL:
         constrain(ctx, s, value, NON_NULL)
     if model.least is not None:
-        _limit(ctx, s, value, (model.least, UNBOUNDED, None))
+        limit(ctx, s, value, (model.least, UNBOUNDED, None))
     elif model.result is Result.SIZE:
-        _limit(ctx, s, value, (0, _MOST_BYTES, None))
-
-
-def _limit(ctx: Context, s: State, value: Value, allowed: Range) -> None:
-    """Learn what the function promises; in a replay the solver must hear of it too."""
-    constrain(ctx, s, value, allowed)
-    if ctx.replaying:
-        s.path = (s.path, (value, allowed))
+        limit(ctx, s, value, (0, _MOST_BYTES, None))
 
 
 # Only objects of this function are taken to change between two equal questions:
@@ -212,12 +181,8 @@ def _argument_result(
     value = values[model.result_argument]
     states = []
     if model.or_null:
-        failed = s.copy()
-        failed.env[row.result] = 0
-        record(ctx, failed, Event("result", ctx.here, -1, (model.name, 0)))
-        states.append(failed)
+        states.append(without_result(ctx, s.copy(), model, row))
     s.env[row.result] = value
-    del ctx
     return [s, *states]
 
 
@@ -232,62 +197,18 @@ def _interior_result(
         return [s] if model.or_null or constrain(ctx, s, found, NON_NULL) else []
     states = []
     if model.or_null:
-        missing = s.copy()
-        missing.env[row.result] = 0
-        record(ctx, missing, Event("result", ctx.here, -1, (model.name, 0)))
-        states.append(missing)
-    index = ctx.terms.symbol("into", *_site(row), s.epoch)
+        states.append(without_result(ctx, s.copy(), model, row))
+    index = ctx.terms.symbol("into", *site_of(row), s.epoch)
     start = value[1] if isinstance(value[1], int) else value[1][0]
     s.env[row.result] = (value[0], (start, index, 1))
     return [s, *states]
-
-
-def _resize(
-    ctx: Context, s: State, model: Model, row: Call | Invoke, values: list[Value]
-) -> list[State]:
-    """Resizing keeps the object's identity, so that all who share it stay right."""
-    value = values[model.resized]
-    owned = Owned(argument=-1, family=_family_of_resizer(model.name))
-    states = []
-    if ctx.options.allocation_may_fail and row.result >= 0:
-        failed = s.copy()
-        failed.env[row.result] = 0
-        record(ctx, failed, Event("result", ctx.here, -1, (model.name, 0)))
-        states.append(failed)
-    null = is_null(ctx, s, value)
-    if null is not False:
-        fresh = s.copy() if null is None else s
-        if assume(ctx, fresh, value, truth=False):
-            new = _new_object(ctx, fresh, model, row, values, owned)
-            if row.result >= 0:
-                fresh.env[row.result] = new
-            states.append(fresh)
-    if null is not True and assume(ctx, s, value, truth=True):
-        if row.result >= 0:
-            s.env[row.result] = value
-        states.append(s)
-    return states
-
-
-_RESIZERS = {
-    "g_realloc": "g_free",
-    "g_realloc_n": "g_free",
-    "g_try_realloc": "g_free",
-    "CRYPTO_realloc": "CRYPTO_free",
-    "sqlite3_realloc": "sqlite3_free",
-    "sqlite3_realloc64": "sqlite3_free",
-}
-
-
-def _family_of_resizer(name: str) -> str:
-    return _RESIZERS.get(name, "free")
 
 
 def _out_objects(
     ctx: Context, s: State, model: Model, row: Call | Invoke, values: list[Value]
 ) -> list[State]:
     states = []
-    result: Value = ctx.terms.symbol("result", *_site(row), s.epoch)
+    result: Value = ctx.terms.symbol("result", *site_of(row), s.epoch)
     if any(_may_fail(ctx, owned) for owned in model.owned):
         failed = s.copy()
         if constrain(ctx, failed, result, _FAILED.get(model.success, (0, 0, None))):
@@ -300,7 +221,7 @@ def _out_objects(
         constrain(ctx, s, result, done)
     for owned in model.owned:
         if 0 <= owned.argument < len(values):
-            value = _new_object(ctx, s, model, row, values, owned)
+            value = new_object(ctx, s, model, row, values, owned)
             memory.store(ctx, s, values[owned.argument], value, memory.POINTER_BYTES)
     if row.result >= 0:
         s.env[row.result] = result
@@ -325,7 +246,7 @@ def _grow(
         fresh = s.copy() if null is None else s
         if assume(ctx, fresh, held, truth=False):
             owned = Owned(argument=argument, family="free")
-            value = _new_object(ctx, fresh, model, row, values, owned)
+            value = new_object(ctx, fresh, model, row, values, owned)
             memory.store(ctx, fresh, place, value, memory.POINTER_BYTES)
             states.append(fresh)
     if null is not True and assume(ctx, s, held, truth=True):

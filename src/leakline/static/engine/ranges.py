@@ -2,7 +2,8 @@
 
 from typing import TypeAlias
 
-UNBOUNDED = 1 << 62
+# Beyond all numbers of 64 bits, signed or not.
+UNBOUNDED = 1 << 64
 
 # (lowest, highest, excluded numbers between them or None)
 Range: TypeAlias = tuple[int, int, frozenset[int] | None]

@@ -49,7 +49,7 @@ def _load(ctx: Context, s: State, row: Row) -> list[State] | None:
         return _null_used(ctx, s)
     follow(ctx, s, pointer)
     value = memory.load(ctx, s, pointer, row[5])
-    if row[6] & AccessFlag.VOLATILE and not _is_own(ctx, pointer):
+    if row[6] & AccessFlag.VOLATILE and not _is_settled(ctx, pointer):
         # Perhaps what we know to be there, perhaps something else by now.
         memory.escape(ctx, s, value)
         value = ctx.terms.symbol("volatile", row[1], s.epoch)
@@ -57,9 +57,14 @@ def _load(ctx: Context, s: State, row: Row) -> list[State] | None:
     return None
 
 
-def _is_own(ctx: Context, pointer: Value) -> bool:
-    """Whether it points into the frame: a volatile local changes by no other hand."""
-    return not isinstance(pointer, int) and ctx.terms.kinds[pointer[0]] == STACK
+def _is_settled(ctx: Context, pointer: Value) -> bool:
+    """Whether nothing unseen changes a volatile: a local, or what nobody writes."""
+    if isinstance(pointer, int):
+        return False
+    base, offset = pointer
+    if ctx.terms.kinds[base] == STACK:
+        return True
+    return isinstance(offset, int) and ctx.initial(base, offset) is not None
 
 
 def _is_null_page(pointer: Value) -> bool:

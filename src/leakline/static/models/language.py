@@ -46,7 +46,7 @@ class Owned:
     Attributes:
         argument: Where it is written (`*@n = heapobj`), or -1 for the result.
         family: The release function that names the family.
-        size_argument: Argument with the size in bytes, -1 when there is none.
+        sizes: Arguments whose product is the size in bytes; none when unknown.
         unless_argument: An argument that is used instead when it is not null, or -1.
         may_be_null: Failure is common enough that callers must expect it.
     """
@@ -54,7 +54,7 @@ class Owned:
     argument: int
     family: str
     zeroed: bool = False
-    size_argument: int = -1
+    sizes: tuple[int, ...] = ()
     unless_argument: int = -1
     may_be_null: bool = False
 
@@ -68,6 +68,20 @@ class Freed:
 
 
 @dataclass(frozen=True, slots=True)
+class Resized:
+    """An argument that is resized and returned, or allocated when it is null.
+
+    Attributes:
+        family: The release function that names the family.
+        sizes: Arguments whose product is the new size in bytes; none when unknown.
+    """
+
+    argument: int
+    family: str
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """One library function.
 
@@ -77,7 +91,6 @@ class Model:
         least: For a number that is never less than this; None when it may be.
         or_null: A result into an argument may also be null.
         grows: Arguments whose pointee is allocated when null, else resized in place.
-        resized: The argument that is resized and returned, or -1.
         writes: Arguments whose pointee's bytes are overwritten.
         writes_from: All arguments from this one on are written to, or -1.
         keeps: Arguments kept by the library.
@@ -96,7 +109,7 @@ class Model:
     owned: tuple[Owned, ...] = ()
     frees: tuple[Freed, ...] = ()
     grows: tuple[int, ...] = ()
-    resized: int = -1
+    resizes: Resized | None = None
     writes: tuple[int, ...] = ()
     writes_from: int = -1
     keeps: tuple[int, ...] = ()
@@ -110,11 +123,13 @@ class Model:
     @property
     def allocates(self) -> bool:
         """Whether it gives a new object to its caller, or resizes one."""
-        return bool(self.owned or self.grows) or self.resized >= 0
+        return bool(self.owned or self.grows or self.resizes)
 
     @property
     def release(self) -> str:
         """The function that releases what it allocates."""
+        if self.resizes:
+            return self.resizes.family
         return self.owned[0].family if self.owned else DEFAULT_FAMILY
 
 
@@ -125,10 +140,10 @@ _RENAMED = re.compile(r"^__isoc\d+_")
 
 _LINE = re.compile(r"^(?P<names>[\w:.$* ]+?)\s*\{(?P<behaviours>[^{}]*)\}$")
 _WORD = r"(?:\s+(?P<family>(?!or\b|zeroed\b|size\b|unless\b)[\w.]+))?"
+_SIZE = r"(?:\s+size\s+@(?P<size>\d+)(?:\s+times\s+@(?P<times>\d+))?)?"
 _OBJECT = (
-    rf"heapobj{_WORD}(?P<zeroed>\s+zeroed)?"
-    r"(?:\s+size\s+@(?P<size>\d+))?(?:\s+unless\s+@(?P<unless>\d+))?"
-    r"(?P<null>\s+or\s+null)?"
+    rf"heapobj{_WORD}(?P<zeroed>\s+zeroed)?{_SIZE}"
+    r"(?:\s+unless\s+@(?P<unless>\d+))?(?P<null>\s+or\s+null)?"
 )
 _RETURN_OBJECT = re.compile(rf"^return\s+{_OBJECT}$")
 _OUT_OBJECT = re.compile(rf"^\*@(?P<argument>\d+)\s*=\s*{_OBJECT}$")
@@ -138,7 +153,8 @@ _RETURN_ARGUMENT = re.compile(
 _RETURN_NUMBER = re.compile(r"^return\s+(-?\d+)$")
 _RETURN_AT_LEAST = re.compile(r"^return\s+at\s+least\s+(-?\d+)$")
 _FREE = re.compile(r"^free\s+@(\d+)(?:\s+([\w.]+))?$")
-_ARGUMENT = re.compile(r"^(write|keep|call|realloc)\s+@(\d+)$")
+_REALLOC = re.compile(rf"^realloc\s+@(?P<argument>\d+){_WORD}{_SIZE}$")
+_ARGUMENT = re.compile(r"^(write|keep|call)\s+@(\d+)$")
 _WRITE_FROM = re.compile(r"^write\s+@(\d+)\.\.$")
 _GROW = re.compile(r"^\*@(\d+)\s*=\s*grown$")
 _COPY = re.compile(r"^copy\s+@(\d+)\s+from\s+@(\d+)\s+for\s+@(\d+)$")
@@ -203,10 +219,14 @@ def _owned(found: re.Match[str], argument: int) -> Owned:
         argument=argument,
         family=found["family"] or DEFAULT_FAMILY,
         zeroed=bool(found["zeroed"]),
-        size_argument=int(found["size"]) - 1 if found["size"] else -1,
+        sizes=_sizes(found),
         unless_argument=int(found["unless"]) - 1 if found["unless"] else -1,
         may_be_null=bool(found["null"]),
     )
+
+
+def _sizes(found: re.Match[str]) -> tuple[int, ...]:
+    return tuple(int(found[name]) - 1 for name in ("size", "times") if found[name])
 
 
 def _return_object(model: Model, found: re.Match[str]) -> Model:
@@ -247,9 +267,13 @@ def _argument(model: Model, found: re.Match[str]) -> Model:
         return replace(model, writes=(*model.writes, place))
     if found[1] == "keep":
         return replace(model, keeps=(*model.keeps, place))
-    if found[1] == "call":
-        return replace(model, calls=(*model.calls, place))
-    return replace(model, resized=place)
+    return replace(model, calls=(*model.calls, place))
+
+
+def _realloc(model: Model, found: re.Match[str]) -> Model:
+    family = found["family"] or DEFAULT_FAMILY
+    resized = Resized(int(found["argument"]) - 1, family, _sizes(found))
+    return replace(model, resizes=resized)
 
 
 def _write_from(model: Model, found: re.Match[str]) -> Model:
@@ -278,6 +302,7 @@ _RULES = (
     (_RETURN_NUMBER, _return_number),
     (_RETURN_AT_LEAST, _return_at_least),
     (_FREE, _free),
+    (_REALLOC, _realloc),
     (_ARGUMENT, _argument),
     (_WRITE_FROM, _write_from),
     (_GROW, _grow),
