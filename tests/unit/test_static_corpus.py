@@ -131,6 +131,26 @@ def test_what_a_global_loses_is_one_finding(facts_of: FactsOf) -> None:
     assert [note.rpartition(":")[2] for note in finding.notes] == ["6."]
 
 
+SET_AGAIN = """
+char *strdup(const char *);
+union box { int tag; struct { long size; char *name; } text; };
+static void set_name(union box *b, const char *name) { b->text.name = strdup(name); }
+void one(union box *b) { set_name(b, "one"); set_name(b, "again"); }
+void two(union box *c) { set_name(c, "two"); set_name(c, "again"); }
+"""
+
+
+def test_what_a_member_loses_by_one_function_is_one_finding(facts_of: FactsOf) -> None:
+    found = analyse(Program([facts_of(SET_AGAIN)]), MODELS, AnalysisOptions())
+    (finding,) = found.findings
+    assert finding.loss is not None
+    assert (finding.loss.cause, finding.loss.slot) == (
+        Cause.OVERWRITTEN,
+        "b->text.name",
+    )
+    assert [note.rpartition(":")[2] for note in finding.notes] == ["6."]
+
+
 def test_a_finding_says_what_calls_did_with_the_block(facts_of: FactsOf) -> None:
     _, found = checked(facts_of, "static_functions.c")
     (finding,) = (

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,8 @@ from leakline.static.program import Program
 if TYPE_CHECKING:
     from leakline.static.facts import Body
 
+# All but the last name of a place.
+_MEMBER = re.compile(r".*(?:->|\.)")
 _RELEASES = {"operator.delete": "delete", "operator.delete.array": "delete[]"}
 
 
@@ -153,7 +156,8 @@ class Reporter:
 def _group_keys(defect: Defect) -> list[object]:
     """Leaks are one when the object comes from one place, or one slot loses it.
 
-    What a global variable loses is one leak, whoever calls the function that sets it.
+    What a global variable loses is one leak, whoever calls the function that sets it,
+    and so is what a member loses that one function sets again.
     """
     if defect.allocation is None or defect.kind is not Kind.LOST:
         return [defect.identity]
@@ -162,6 +166,9 @@ def _group_keys(defect: Defect) -> list[object]:
         keys.append((defect.ending.place, defect.ending.slot))
         if defect.ending.is_global:
             keys.append((defect.allocation.places[0], defect.ending.slot))
+        *inner, _ = defect.allocation.places
+        if inner and defect.ending.is_by_callee:
+            keys.append((*inner[:2], _MEMBER.sub("", defect.ending.slot)))
     return keys
 
 

@@ -171,7 +171,7 @@ class Application:
             if _is_joined(write.value):
                 self._escape_old(place)
             value = self._value(write.value)
-            overwrite(self._ctx, self._s, place)
+            overwrite(self._ctx, self._s, place, is_by_callee=True)
             memory.store(self._ctx, self._s, place, value, write.size_bytes)
         return True
 

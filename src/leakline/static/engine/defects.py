@@ -20,12 +20,14 @@ class Ending:
 
     Attributes:
         is_global: A global variable held it.
+        is_by_callee: A function that was called overwrote it.
     """
 
     cause: Cause
     place: Place
     slot: str | None
     is_global: bool
+    is_by_callee: bool
 
 
 @dataclass(frozen=True, slots=True)

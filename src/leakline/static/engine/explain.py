@@ -110,7 +110,8 @@ def _ending(ctx: Context, met: Candidate) -> Ending | None:
     if slot is None and met.drop.cause is Cause.OUT_OF_SCOPE:
         slot = _holder(ctx, met) or None
     place = place_of(ctx, met.drop.location)
-    return Ending(met.drop.cause, place, slot, met.drop.is_global)
+    is_global, is_by_callee = met.drop.is_global, met.drop.is_by_callee
+    return Ending(met.drop.cause, place, slot, is_global, is_by_callee)
 
 
 def _holder(ctx: Context, met: Candidate) -> str:
@@ -171,8 +172,6 @@ def _verdict(met: Candidate) -> str:
 def _step(ctx: Context, event: Event, met: Candidate) -> list[Step]:
     place = place_of(ctx, event.location)
     match event.action:
-        case "allocated":
-            return _allocated(event.detail) if event.subject == met.base else []
         case "branch":
             return [Step(place, _branch(ctx, *event.detail))]
         case "switch":
@@ -185,10 +184,22 @@ def _step(ctx: Context, event: Event, met: Candidate) -> list[Step]:
             name, result = event.detail
             words = "returns null" if result == 0 else "fails"
             return [Step(place, f"`{name}()` {words}")]
+        case _:
+            return _life(ctx, event, met) if event.subject == met.base else []
+
+
+def _life(ctx: Context, event: Event, met: Candidate) -> list[Step]:
+    """What happened to the object itself."""
+    place = place_of(ctx, event.location)
+    match event.action:
+        case "allocated":
+            return _allocated(event.detail)
+        case "resized":
+            return [Step(place, f"resized here by `{event.detail}()`")]
         case "freed":
-            return [Step(place, "freed here")] if event.subject == met.base else []
+            return [Step(place, "freed here")]
         case "lost":
-            return _lost(ctx, event, met) if event.subject == met.base else []
+            return _lost(ctx, event, met)
         case _:
             return []
 

@@ -13,8 +13,8 @@ class Event:
     """Something that happened on a replayed path.
 
     Attributes:
-        action: allocated, branch, returned, freed, used, stored, lost, thrown, called
-            or given.
+        action: allocated, resized, given, freed or lost, of an object; branch, switch,
+            called, result or thrown.
         location: Index of the place in the function's locations.
         subject: The object concerned, -1 for none.
         detail: What the words are made of; depends on the action.
@@ -33,12 +33,14 @@ class Drop:
     Attributes:
         slot: Name of the variable or place that held it, None when it has none.
         is_global: The place is, or lies in, a global variable.
+        is_by_callee: A function that was called overwrote it.
     """
 
     cause: Cause
     location: int
     slot: str | None
     is_global: bool = False
+    is_by_callee: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,15 +124,22 @@ def drop(ctx: Context, s: State, base: int, cause: Cause, slot: str | None) -> N
         s.writable_dropped()[base] = Drop(cause, ctx.here, slot)
 
 
-def overwrite(ctx: Context, s: State, pointer: Value) -> None:
+def overwrite(
+    ctx: Context, s: State, pointer: Value, *, is_by_callee: bool = False
+) -> None:
     """In a replay, note that the place gives up the reference it holds."""
     if not ctx.replaying or isinstance(pointer, int):
         return
     held = s.holders.get(pointer)
     if held is not None and s.objects.get(held) == ALLOCATED:
         is_global = ctx.terms.kinds[pointer[0]] == GLOBAL
-        slot = slot_name(ctx, pointer)
-        s.writable_dropped()[held] = Drop(Cause.OVERWRITTEN, ctx.here, slot, is_global)
+        s.writable_dropped()[held] = Drop(
+            Cause.OVERWRITTEN,
+            ctx.here,
+            slot_name(ctx, pointer),
+            is_global,
+            is_by_callee,
+        )
 
 
 def find_lost(ctx: Context, s: State, roots: list[int]) -> list[int]:

@@ -13,8 +13,8 @@ from leakline.static.instructions import Call, Invoke
 from leakline.static.models.language import Model, Owned
 
 _UNSIGNED = (1 << 64) - 1
-# No object is larger: pointers into it could not be subtracted.
-_LARGEST_BYTES = (1 << 63) - 1
+# No object is larger than all that a process can address.
+_LARGEST_BYTES = 1 << 56
 
 
 def site_of(row: Call | Invoke) -> tuple[object, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from leakline.static.engine import memory
 from leakline.static.engine.constraints import assume, is_null
 from leakline.static.engine.context import Context
+from leakline.static.engine.findings import Event, record
 from leakline.static.engine.heap import release
 from leakline.static.engine.objects import (
     is_refused,
@@ -116,6 +117,8 @@ def _is_more_than_nothing(ctx: Context, s: State, call: Resizing) -> bool:
 
 def _moved(ctx: Context, s: State, call: Resizing) -> list[State]:
     states = _failures(ctx, s, call)
+    if not isinstance(call.value, int):
+        record(ctx, s, Event("resized", ctx.here, call.value[0], call.model.name))
     if call.row.result >= 0:
         s.env[call.row.result] = call.value
     return [s, *states]

@@ -3,7 +3,7 @@
 from leakline.static.engine.context import Context
 from leakline.static.engine.ranges import UNBOUNDED, Range
 from leakline.static.engine.values import Value
-from leakline.static.facts import SourceType
+from leakline.static.facts import Field, SourceType
 from leakline.static.models.language import source_name
 
 _UNKNOWN_TYPE = -1
@@ -197,13 +197,24 @@ def _field(ctx: Context, type_: int, offset: int, sign: str) -> tuple[str, int]:
     best = None
     for field in known.fields:
         if field.offset_bits <= offset * 8 and field.name:
-            if known.kind == "union" and best is not None:
+            if (
+                known.kind == "union"
+                and best is not None
+                and _covers(ctx, best, offset)
+            ):
                 break
             best = field
     if best is None:
         return "", type_
     inner, inner_type = _field(ctx, best.type, offset - best.offset_bits // 8, ".")
     return f"{sign}{best.name}{inner}", inner_type
+
+
+def _covers(ctx: Context, field: Field, offset: int) -> bool:
+    known = _type(ctx, field.type)
+    if known is None or known.bytes < 0:
+        return True
+    return offset * 8 < field.offset_bits + known.bytes * 8
 
 
 def _type(ctx: Context, index: int) -> SourceType | None:
