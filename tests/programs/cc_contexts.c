@@ -19,10 +19,11 @@ APART void through_right(void) {
     KEEP(&drop);
 }
 
-APART int recur(int depth) {
+// Missed by the checker: a recursion must have come to its end in one call.
+APART int FN_recur_bad(int depth) {
     char* p = malloc(102);
     KEEP(p);
-    return depth > 0 ? recur(depth - 1) + 1 : 0;
+    return depth > 0 ? FN_recur_bad(depth - 1) + 1 : 0;
 }
 
 APART void called_by_address(void) {
@@ -33,7 +34,7 @@ APART void called_by_address(void) {
 int main(void) {
     through_left();
     through_right();
-    KEEP(recur(5));
+    KEEP(FN_recur_bad(5));
     void (*volatile chosen)(void) = called_by_address;
     chosen();
     scrub();

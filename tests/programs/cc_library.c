@@ -19,7 +19,8 @@ enum { COUNT = 100 };
 
 static char* kept[COUNT];
 
-ALLOCATES(replaced_by_getline_bad)
+// Missed by the checker: getline allocates anew only where the size is 0.
+ALLOCATES(FN_replaced_by_getline_bad)
 ALLOCATES(replaced_by_scandir_bad)
 ALLOCATES(replaced_by_getaddrinfo_bad)
 ALLOCATES(replaced_by_posix_memalign_bad)
@@ -27,7 +28,8 @@ ALLOCATES(not_grown_bad)
 ALLOCATES(moved_ok)
 ALLOCATES(cut_off_bad)
 ALLOCATES(left_in_front_bad)
-ALLOCATES(sorted_bad)
+// Missed by the checker: an element at an unknown index may be another one.
+ALLOCATES(FN_sorted_bad)
 ALLOCATES(sorted_ok)
 
 SCENE void line_bad(FILE* stream) {
@@ -41,10 +43,10 @@ SCENE void lines(void) {
     char text[] = "one\ntwo\n";
     FILE* stream = fmemopen(text, sizeof text - 1, "r");
     line_bad(stream);
-    char* line = replaced_by_getline_bad();
+    char* line = FN_replaced_by_getline_bad();
     size_t no_room = 0;
     KEEP(&line);
-    // loss(replaced_by_getline_bad): overwritten line
+    // loss(FN_replaced_by_getline_bad): overwritten line
     KEEP(getline(&line, &no_room, stream));
     free(line);
     fclose(stream);
@@ -117,7 +119,7 @@ SCENE int by_address(const void* left, const void* right) {
 SCENE void sorts(void) {
     char* sorted[COUNT];
     for (size_t i = 0; i < COUNT; i++) {
-        sorted[i] = sorted_bad();
+        sorted[i] = FN_sorted_bad();
         kept[i] = sorted_ok();
     }
     KEEP(sorted);
@@ -125,7 +127,7 @@ SCENE void sorts(void) {
     qsort(kept, COUNT, sizeof *kept, by_address);
     KEEP(sorted);
     KEEP(kept);
-} // loss(sorted_bad): out-of-scope sorted
+} // loss(FN_sorted_bad): out-of-scope sorted
 
 int main(void) {
     lines();

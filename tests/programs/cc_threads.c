@@ -22,7 +22,8 @@ __attribute__((noinline)) static void* early_return_bad(void) {
     return block;
 }
 
-__attribute__((noinline)) static void* overwritten_bad(void) {
+// Missed by the checker: one call keeps it, and only the next one loses it.
+__attribute__((noinline)) static void* FN_overwritten_bad(void) {
     void* block = malloc(50);
     KEEP(block);
     return block;
@@ -46,7 +47,7 @@ __attribute__((noinline)) static int work(int round) {
     release(atomic_exchange(&top, node));
     pthread_mutex_lock(&lock);
     if (round % 1000 == 8) {
-        shared = overwritten_bad(); // loss(overwritten_bad): overwritten shared
+        shared = FN_overwritten_bad(); // loss(FN_overwritten_bad): overwritten shared
     }
     pthread_mutex_unlock(&lock);
     return 0;

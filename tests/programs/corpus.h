@@ -1,6 +1,8 @@
 // What every program of the corpus shares. A function's name is its verdict: memory
 // allocated under a function that ends in `_bad` is lost when the program ends,
-// `_indirect_bad` only through another lost block; under `_ok` it is not lost.
+// `_indirect_bad` only through another lost block; under `_ok` it is not lost. Of those
+// that begin with `FN_` or `FP_` the static checker says otherwise: it misses what is
+// lost, or reports what is not. A comment before them says why.
 #pragma once
 #include <stdint.h>
 #include <stdlib.h>

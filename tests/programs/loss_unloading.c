@@ -4,7 +4,7 @@
 #include "corpus.h"
 
 CASE void unload(void* plugin) {
-    dlclose(plugin); // loss(only_in_plugin_bad): unmapped
+    dlclose(plugin); // loss(FN_only_in_plugin_bad): unmapped
 }
 
 int main(int argc, char** argv) {

@@ -53,6 +53,12 @@ static void* create_threads(void* unused) {
     return unused;
 }
 
+// Missed by the checker: what is lost just before an exit is not worth a report.
+static void FN_lost_before_exit_bad(int number) {
+    KEEP(malloc(200));
+    exit(number);
+}
+
 static pid_t start_child(int number) {
     pid_t child;
     switch (number % 4) {
@@ -66,8 +72,7 @@ static pid_t start_child(int number) {
     case 1:
         child = fork();
         if (child == 0) {
-            KEEP(malloc(200));
-            exit(number);
+            FN_lost_before_exit_bad(number);
         }
         return child;
     case 2:

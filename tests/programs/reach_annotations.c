@@ -15,7 +15,8 @@ CASE void ignored_object_ok(void) {
     KEEP(block);
 }
 
-CASE void disabled_ok(void) {
+// Reported by the checker: the program asks only runs to look away.
+CASE void FP_disabled_ok(void) {
     if (__lsan_disable) {
         __lsan_disable();
     }
@@ -29,7 +30,8 @@ CASE void after_enable_bad(void) {
     KEEP(malloc(93));
 }
 
-CASE void** root_region_bad(void) {
+// Missed by the checker: handed to a function whose source is not there.
+CASE void** FN_root_region_bad(void) {
     return calloc(512, sizeof(void*));
 }
 
@@ -39,7 +41,7 @@ CASE void* held_by_root_region_ok(void) {
 
 // A root region conducts, but its own block is as lost as any other.
 static void root_region(void) {
-    void** region = root_region_bad();
+    void** region = FN_root_region_bad();
     if (__lsan_register_root_region) {
         __lsan_register_root_region(region, 4096);
     }
@@ -49,7 +51,7 @@ static void root_region(void) {
 
 int main(void) {
     ignored_object_ok();
-    disabled_ok();
+    FP_disabled_ok();
     after_enable_bad();
     root_region();
     scrub();

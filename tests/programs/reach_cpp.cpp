@@ -83,7 +83,8 @@ CASE void smart_pointers_ok() {
     KEEP(shared.get());
 }
 
-CASE void shared_pointer_ring_bad() {
+// Missed by the checker: counters of references may stand for other owners.
+CASE void FN_shared_pointer_ring_bad() {
     auto left = std::make_shared<Peer>();
     auto right = std::make_shared<Peer>();
     left->other = right;
@@ -142,7 +143,7 @@ int main() {
     array_with_cookie_ok();
     container_ok();
     smart_pointers_ok();
-    shared_pointer_ring_bad();
+    FN_shared_pointer_ring_bad();
     swallow(thrown_past_bad);
     swallow(thrown_past_ok);
     all_deletes_ok();

@@ -32,14 +32,16 @@ CASE void sparse_mapping_ok(void) {
     *(void**)(area + size - 4096) = malloc(72);
 }
 
-CASE void unmapped_bad(void) {
+// Missed by the checker: what a mapping holds is not followed.
+CASE void FN_unmapped_bad(void) {
     void** page =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     page[0] = malloc(73);
     munmap(page, 4096);
 }
 
-CASE void suspended_coroutine_ok(void) {
+// Reported by the checker: calls are taken to come back, as a coroutine might.
+CASE void FP_suspended_coroutine_ok(void) {
     char* volatile held = malloc(74);
     swapcontext(&coroutine_context, &main_context);
     KEEP(held);
@@ -53,7 +55,7 @@ static void start_coroutine(void) {
     coroutine_context.uc_stack.ss_sp = stack;
     coroutine_context.uc_stack.ss_size = SIZE;
     coroutine_context.uc_link = &main_context;
-    makecontext(&coroutine_context, suspended_coroutine_ok, 0);
+    makecontext(&coroutine_context, FP_suspended_coroutine_ok, 0);
     swapcontext(&main_context, &coroutine_context);
 }
 
@@ -61,7 +63,7 @@ int main(void) {
     anonymous_mapping_ok();
     shared_anonymous_mapping_ok();
     sparse_mapping_ok();
-    unmapped_bad();
+    FN_unmapped_bad();
     start_coroutine();
     scrub();
     return 0;

@@ -140,7 +140,7 @@ def test_a_loss_has_the_stack_of_its_callers(
     assert chains == {
         ("drop", "through_left", "main"),
         ("drop", "through_right", "main"),
-        ("recur", "recur", "recur"),
+        ("FN_recur_bad", "FN_recur_bad", "FN_recur_bad"),
         ("called_by_address", "main", "__libc_start_call_main"),
     }
 

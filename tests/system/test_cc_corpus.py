@@ -35,8 +35,8 @@ EXCEPTED_WHEN_OPTIMISED = {
 # The marks are those of stores to memory; variables tell more.
 SEEN_IN_VARIABLES = {
     "ring_bad": "out-of-scope",  # a variable holds it until the brace
-    "in_unique_bad": "never-stored",  # the result of release() held it last
-    "at_pthread_exit_bad": "out-of-scope",  # where the variable is in a register
+    "FN_in_unique_bad": "never-stored",  # the result of release() held it last
+    "FN_at_pthread_exit_bad": "out-of-scope",  # where the variable is in a register
 }
 
 

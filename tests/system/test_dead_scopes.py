@@ -17,9 +17,9 @@ def test_blocks_of_ended_scopes_are_lost(
     outcome = watch([program], *options)
     lost = {name for name in outcome.functions("lost") if name.endswith(("bad", "ok"))}
     assert lost == {
-        "scope_ended_bad",
-        "members_of_ended_scope_bad",
-        "loop_ended_bad",
+        "FN_scope_ended_bad",
+        "FN_members_of_ended_scope_bad",
+        "FN_loop_ended_bad",
     }
     notes = [
         note for one in outcome.report["findings"] for note in one.get("notes", [])

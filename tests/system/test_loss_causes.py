@@ -13,9 +13,9 @@ MARK = re.compile(r"// loss\((\w+)\): ([\w-]+)")
 PROGRAM = "loss_causes.cpp"
 SLOTS = {
     "in_global_struct_bad": "config.log.path",
-    "in_global_array_bad": "config.hosts[2]",
+    "FN_in_global_array_bad": "config.hosts[2]",
     "in_deleted_object_bad": "owner->name",
-    "failed_realloc_bad": "grown",
+    "FN_failed_realloc_bad": "grown",
     "tree_bad": "drop_tree()::root",
 }
 
@@ -53,7 +53,7 @@ def test_cause_and_line_are_right(found: dict[str, dict[str, Any]]) -> None:
         # A statement of several lines counts by its first, a comment below by the last.
         own = {frame["line"] for frame in loss["frames"] if PROGRAM in frame["file"]}
         # Two frames are known of a store: here both may lie in the library's header.
-        if loss["cause"] != "thread-exit" and (own or mark[1] != "in_unique_bad"):
+        if loss["cause"] != "thread-exit" and (own or mark[1] != "FN_in_unique_bad"):
             assert own & {number - 1, number}, mark[1]
 
 
@@ -61,8 +61,8 @@ def test_an_ended_thread_is_named_by_its_function(
     found: dict[str, dict[str, Any]],
 ) -> None:
     for name, function in (
-        ("at_thread_exit_bad", "keep_in_thread"),
-        ("at_pthread_exit_bad", "leave_thread"),
+        ("FN_at_thread_exit_bad", "keep_in_thread"),
+        ("FN_at_pthread_exit_bad", "leave_thread"),
     ):
         loss = found[name]["loss"]
         assert function in loss["frames"][0]["function"]
@@ -78,7 +78,7 @@ def test_births_name_slots_that_the_loss_does_not(
     build: Callable[..., Path], tmp_path: Path
 ) -> None:
     found = losses(watch_in(tmp_path, [build(PROGRAM, "-O2")], "--births"))
-    assert found["at_munmap_bad"]["loss"]["slot"] == "region[600]"
+    assert found["FN_at_munmap_bad"]["loss"]["slot"] == "region[600]"
     assert found["behind_shrunk_bad"]["loss"]["slot"] == "table[90]"
 
 
@@ -94,7 +94,7 @@ def test_what_an_unloaded_library_held_is_lost_where_it_is_unloaded(
     plugin = build("plugin_holding.c", optimisation, "-shared", "-fPIC")
     program = build("loss_unloading.c", optimisation)
     found = losses(watch_in(tmp_path, [program, plugin], "--lens", "loss"))
-    assert set(found) == {"only_in_plugin_bad"}
-    loss = found["only_in_plugin_bad"]["loss"]
+    assert set(found) == {"FN_only_in_plugin_bad"}
+    loss = found["FN_only_in_plugin_bad"]["loss"]
     assert loss["cause"] == "unmapped"
     assert [frame["function"] for frame in loss["frames"][:2]] == ["unload", "main"]

@@ -27,8 +27,8 @@ def test_full_mode_searches_every_block(
 ) -> None:
     found = causes(watch([build(PROGRAM, "-O1")], *options))
     assert found == {
-        "in_small_bad": "container-freed",
-        "in_large_bad": "container-freed",
+        "FN_in_small_bad": "container-freed",
+        "FN_in_large_bad": "container-freed",
     }
 
 
@@ -37,8 +37,8 @@ def test_partial_mode_leaves_large_blocks_alone_and_says_so(
 ) -> None:
     outcome = watch([build(PROGRAM, "-O1")], "--mode", "partial=1000")
     found = causes(outcome)
-    assert found["in_small_bad"] == "container-freed"
-    assert found["in_large_bad"] != "container-freed"
+    assert found["FN_in_small_bad"] == "container-freed"
+    assert found["FN_in_large_bad"] != "container-freed"
     told = outcome.report["run"]["not_seen"]
     assert any("more than 1000 bytes" in sentence for sentence in told)
 
@@ -47,7 +47,7 @@ def test_minimal_mode_is_reach_alone(
     build: Callable[..., Path], watch: Callable[..., Outcome]
 ) -> None:
     outcome = watch([build(PROGRAM, "-O1")], "--lens", "loss", "--mode", "minimal")
-    assert causes(outcome) == {"in_small_bad": None, "in_large_bad": None}
+    assert causes(outcome) == {"FN_in_small_bad": None, "FN_in_large_bad": None}
     assert outcome.report["run"]["lenses"]["loss"] == "off"
 
 
