@@ -61,7 +61,7 @@ test-packages:
 test-python: setup test-packages  ## Python units and whole runs of real programs
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal
 
-bench: setup  ## Speed and memory beside Valgrind, heaptrack and LeakSanitizer
+bench: setup bench-check  ## Speed and memory beside Valgrind, heaptrack and LeakSanitizer
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.compiled
 	$(BIN)/python -m benchmarks.warm_up
@@ -70,7 +70,8 @@ bench-accuracy: setup  ## How well idle memory is found, against oracles
 	tools/install_packages.sh cppcheck lua5.4 perl redis-server sqlite3
 	$(BIN)/python -m benchmarks.accuracy
 
-bench-check: setup  ## Speed and memory of the static checker, and other analysers
+bench-check: setup  ## Of these the static checker, beside other analysers
+	tools/install_packages.sh cppcheck
 	$(BIN)/python -m benchmarks.check
 
 bench-losses: setup  ## Whether losses are told where an oracle has them

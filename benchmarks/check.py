@@ -10,7 +10,7 @@ import json
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import log
 from pathlib import Path
 
@@ -18,7 +18,10 @@ from benchmarks.measure import Command, Cost, Measurement, run
 from benchmarks.memory import PeakMemory
 from benchmarks.sources import Program, write_program
 
+ROOT = Path(__file__).parents[1]
 KILO_LINES = (10, 30, 100, 300)
+# Other analysers take a CPU second for some hundred lines.
+PEER_KILO_LINES = (10, 100)
 
 # Name, command for one source, and the words of a leak in its output.
 PEERS = (
@@ -48,21 +51,66 @@ class Row:
     found: int
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Another analyser on one program: its cost, and lines of output about leaks."""
+
+    lines: int
+    peer: str
+    cpu_s: float
+    found: int
+
+
 def main() -> int:
-    """Measure and print."""
+    """Measure, print and keep the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.check")
-    parser.add_argument("--kilo-lines", default=",".join(map(str, KILO_LINES)))
+    parser.add_argument("--kilo-lines", default=_words(KILO_LINES))
+    parser.add_argument("--peer-kilo-lines", default=_words(PEER_KILO_LINES))
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--output", type=Path, default=ROOT / "build/check.json")
     arguments = parser.parse_args()
-    sizes = [int(word) for word in arguments.kilo_lines.split(",")]
     with tempfile.TemporaryDirectory(prefix="leakline-bench-") as scratch:
-        programs = [write_program(Path(scratch) / f"{n}k", n * 1000) for n in sizes]
+        programs = _programs(arguments.kilo_lines, Path(scratch))
         rows = [measure(program) for program in programs]
         print(render(rows))
-        if not arguments.no_peers:
-            for line in measure_peers(programs[0]):
-                print(line)
+        for_peers = "" if arguments.no_peers else arguments.peer_kilo_lines
+        heard = [
+            found
+            for program in _programs(for_peers, Path(scratch) / "peers")
+            for found in measure_peers(program)
+        ]
+    for found in heard:
+        words = f"{found.cpu_s:.1f} s, {found.found} lines about leaks"
+        print(f"{found.peer}, {found.lines:,} lines: {words}")
+    _keep(arguments.output, rows, heard)
     return 0
+
+
+def _words(numbers: tuple[int, ...]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _programs(kilo_lines: str, folder: Path) -> list[Program]:
+    sizes = [int(word) for word in kilo_lines.split(",") if word]
+    return [write_program(folder / f"{size}k", size * 1000) for size in sizes]
+
+
+def _keep(output: Path, rows: list[Row], heard: list[Heard]) -> None:
+    checked = [
+        {
+            "lines": row.program.lines,
+            "cold_s": round(row.cold.cpu_s, 2),
+            "analysis_s": round(row.analysis.cpu_s, 2),
+            "edited_s": round(row.edited.cpu_s, 2),
+            "peak_kib": row.peak_kib,
+            "found": row.found,
+            "there": row.program.leaks,
+        }
+        for row in rows
+    ]
+    known = {"leakline": checked, "peers": [asdict(found) for found in heard]}
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(known, indent=1) + "\n")
 
 
 def measure(program: Program) -> Row:
@@ -122,19 +170,19 @@ def render(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def measure_peers(program: Program) -> list[str]:
-    """CPU seconds and leaks found by other analysers on the same sources."""
-    lines = []
+def measure_peers(program: Program) -> list[Heard]:
+    """CPU seconds and leaks found by other analysers, as far as they are installed."""
+    heard = []
     for name, command, words in PEERS:
         if shutil.which(command.split()[0]) is None:
-            lines.append(f"{name}: not installed")
+            print(f"{name}: not installed")
             continue
         output = program.folder / "peer.txt"
         script = f"for f in *.c; do {command.format('$f')}; done > {output} 2>&1; true"
         cost = run(Command(("sh", "-c", script), (), program.folder))
         found = sum(words in line for line in output.read_text().splitlines())
-        lines.append(f"{name}: {cost.cpu_s:.1f} s, {found} lines about leaks")
-    return lines
+        heard.append(Heard(program.lines, name, round(cost.cpu_s, 1), found))
+    return heard
 
 
 if __name__ == "__main__":
