@@ -233,9 +233,10 @@ def test_where_code_cannot_be_mapped_nothing_is_patched(
 
 PLUGIN = """
 #include <stdlib.h>
-static void* volatile slot;
+static long* volatile slot;
+long loads_of_{name}(const long* block) {{ return block[1] ^ block[2]; }}
 void {name}(void) {{
-    slot = malloc({size});
+    slot = calloc(1, {size});
     slot = 0;
 }}
 """
@@ -252,8 +253,9 @@ int main(int argc, char** argv) {
 """
 
 
+@pytest.mark.parametrize("lenses", ["loss", "loss,accesses"])
 def test_two_libraries_of_one_name_have_a_plan_each(
-    watch: Watch, tmp_path: Path
+    lenses: str, watch: Watch, tmp_path: Path
 ) -> None:
     names = ("first_bad", "second_bad")
     arguments = []
@@ -266,8 +268,9 @@ def test_two_libraries_of_one_name_have_a_plan_each(
     loader = tmp_path / "loader"
     compile_c(LOADER, loader)
     for _ in range(2):
-        outcome = watch([loader, *arguments], "--lens", "loss", "--error-exitcode", "0")
+        outcome = watch([loader, *arguments], "--lens", lenses, "--error-exitcode", "0")
     assert losses(outcome) == {(name, "overwritten") for name in names}
+    assert "not fit" not in str(outcome.report)
 
 
 def compile_c(source: str, target: Path, *flags: str) -> None:

@@ -21,7 +21,7 @@ from leakline.patching.accesses.plan import CACHE_LINE, Arming, ArmPlan
 from leakline.patching.accesses.plan_file import is_sound, serialise
 from leakline.patching.accesses.sites import Taken, find_sites
 from leakline.patching.module import make_plan
-from leakline.patching.placement import JUMP_LENGTH, PAGE
+from leakline.patching.placement import JUMP_LENGTH, PAGE, SHORT_JUMP
 from leakline.patching.source import read_source
 from leakline.symbols.unwind_tables import RBP, Function, Rule
 
@@ -172,13 +172,11 @@ def test_what_changes_lies_in_one_cache_line() -> None:
 
 def test_beside_lens_loss_no_group_has_code_that_is_patched() -> None:
     patched = make_plan(ZLIB)
+    jumps = [patch.jump for patch in patched.patches]
     taken = {
-        address for start, end in patched.moved for address in range(start, end)
-    } | {
-        patch.address + i
-        for patch in patched.patches
-        for i in range(patch.jump_at + JUMP_LENGTH)
+        address for start, end in patched.moved + jumps for address in range(start, end)
     }
+    assert any(patch.replacement[0] == SHORT_JUMP for patch in patched.patches)
     beside = make_arm_plan(ZLIB, beside=patched)
     for arming in beside.armings:
         assert taken.isdisjoint(range(arming.address, arming.end))

@@ -10,7 +10,7 @@
 #include "patch/births.h"
 #include "patch/plan.h"
 
-static const char magic[8] = {'l', 'l', 'a', 'r', 'm', '0', '0', '3'};
+static const char magic[8] = {'l', 'l', 'a', 'r', 'm', '0', '0', '4'};
 
 static bool is_for(const struct ll_arm_header* header, const uint8_t* build_id,
                    uint32_t length) {
@@ -83,8 +83,12 @@ static bool find_tables(struct ll_arm_plan* plan) {
     size_t sites = (size_t)header->site_count * sizeof *plan->sites;
     size_t stub_pages = (size_t)header->stub_page_count * sizeof *plan->stub_pages;
     plan->tables_bytes = mappings + sites + stub_pages;
-    if (code + plan->tables_bytes != plan->file.size_bytes || plan->tables_bytes == 0) {
+    if (code + plan->tables_bytes != plan->file.size_bytes) {
         return false;
+    }
+    // A library without code that could be armed is no reason to complain.
+    if (plan->tables_bytes == 0) {
+        return true;
     }
     long mapped = ll_syscall(SYS_mmap, 0, plan->tables_bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE, plan->file.file, code);
@@ -109,7 +113,7 @@ void ll_arm_plan_close(struct ll_arm_plan* plan) {
 
 // The number changes with the format. Code that lens `loss` has patched is planned in
 // another way.
-#define SUFFIX ".arm3"
+#define SUFFIX ".arm4"
 static const char* suffix(void) {
     if (!ll_options_have_lens("loss")) {
         return SUFFIX;

@@ -94,10 +94,12 @@ static bool is_excepted(const char* path) {
     return false;
 }
 
-// Stores of all modules that were patched, and those of them that are not seen.
+// Stores of all modules that were patched at the start, and those of them that are not
+// seen.
 static struct {
     uint32_t stores;
     uint32_t unseen;
+    bool are_noted;
 } totals;
 
 static int reserve_for_one(struct dl_phdr_info* info, size_t size, void* unused) {
@@ -110,6 +112,33 @@ static int reserve_for_one(struct dl_phdr_info* info, size_t size, void* unused)
         ll_patch_reserve(ll_options.plans, &target);
     }
     return 0;
+}
+
+// A loss by an unseen store leaves an older stamp in place.
+static void note_unseen_stores(void) {
+    if (totals.unseen > 0) {
+        char text[128];
+        char* end = ll_append_number(text, totals.unseen, " of ");
+        ll_append_number(end, totals.stores,
+                         " stores run unseen; what they lost has an older place");
+        ll_process_note_not_seen(LL_NOT_SEEN_losses, 0, text);
+    }
+    totals.are_noted = true;
+}
+
+static void count_unseen(const struct dl_phdr_info* info, uint32_t stores,
+                         uint32_t unseen) {
+    if (!totals.are_noted) {
+        totals.stores += stores;
+        totals.unseen += unseen;
+    } else if (unseen > 0) {
+        char text[128];
+        char* end = ll_append_number(text, unseen, " of ");
+        ll_append_number(end, stores,
+                         " stores run unseen, and what they lost has an older place,"
+                         " in ");
+        ll_note_about_module(LL_NOT_SEEN_losses, LL_PLAN_OK, text, info);
+    }
 }
 
 static int patch_one(struct dl_phdr_info* info, size_t size, void* unused) {
@@ -132,21 +161,9 @@ static int patch_one(struct dl_phdr_info* info, size_t size, void* unused) {
     } else {
         struct ll_patch_result result = ll_patch_module(ll_options.plans, &target);
         note_for(info, result);
-        totals.stores += result.stores;
-        totals.unseen += result.stores - result.applied;
+        count_unseen(info, result.stores, result.stores - result.applied);
     }
     return 0;
-}
-
-// A loss by an unseen store leaves an older stamp in place.
-static void note_unseen_stores(void) {
-    if (totals.unseen > 0) {
-        char text[128];
-        char* end = ll_append_number(text, totals.unseen, " of ");
-        ll_append_number(end, totals.stores,
-                         " stores run unseen; what they lost has an older place");
-        ll_process_note_not_seen(LL_NOT_SEEN_losses, 0, text);
-    }
 }
 
 static void patch_what_is_loaded(void) {
@@ -198,10 +215,11 @@ static void on_modules_changed(void) {
     if (ll_stamps_on && ll_process_is_watched()) {
         follow_unloading();
     }
-    ll_arming_modules_change();
     if (ll_stamps_on && _r_debug.r_state == RT_CONSISTENT && ll_process_is_watched()) {
         patch_what_is_loaded();
     }
+    // Patches are made for code as it is in the file, arming for patched code.
+    ll_arming_modules_change();
     errno = saved_errno;
 }
 

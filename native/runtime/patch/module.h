@@ -37,5 +37,12 @@ bool ll_text_is_original(const struct ll_patched* module);
 // `refused` when the system forbids it, and then nothing is changed.
 uint32_t ll_text_patch(struct ll_patched* module, int* refused);
 
+// Where the jump to the trampoline of a patch begins: a patch may be a short jump that
+// leads to it.
+uintptr_t ll_text_jump_of(const struct ll_patched* module,
+                          const struct ll_plan_patch* patch);
+
+enum { LL_JUMP_LENGTH = 5 };
+
 // Writes the original instructions back. False when the system forbids it.
 bool ll_text_restore(const struct ll_patched* module);

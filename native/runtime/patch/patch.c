@@ -195,15 +195,17 @@ uintptr_t ll_patch_store_at(uint32_t place) {
 void ll_patch_visit_fixed(uintptr_t text_start,
                           void (*visit)(uintptr_t start, uintptr_t end, void* context),
                           void* context) {
-    enum { JUMP_LENGTH = 5 };
     for (uint32_t i = 0; i < module_count; i++) {
         const struct ll_plan* plan = &modules[i].plan;
         if (plan->header == NULL || modules[i].text_start != text_start) {
             continue;
         }
         for (uint32_t k = 0; k < plan->header->patch_count; k++) {
-            uintptr_t start = modules[i].bias + plan->patches[k].address;
-            visit(start, start + plan->patches[k].jump_at + JUMP_LENGTH, context);
+            const struct ll_plan_patch* patch = &plan->patches[k];
+            uintptr_t start = modules[i].bias + patch->address;
+            uintptr_t jump = ll_text_jump_of(&modules[i], patch);
+            visit(start, start + patch->length, context);
+            visit(jump, jump + LL_JUMP_LENGTH, context);
         }
     }
 }

@@ -8,7 +8,7 @@
 #include "os/syscall.h"
 #include "patch/module.h"
 
-enum { JUMP = 0xe9, JUMP_LENGTH = 5, SHORT_JUMP = 0xeb, SHORT_JUMP_LENGTH = 2 };
+enum { JUMP = 0xe9, SHORT_JUMP = 0xeb, SHORT_JUMP_LENGTH = 2 };
 
 static bool lies_in_text(const struct ll_patched* module, uintptr_t address,
                          size_t size) {
@@ -45,23 +45,24 @@ static int map_run(const struct ll_patched* module, const struct ll_plan_run* ru
     return result < 0 ? (int)-result : 0;
 }
 
-// The offset of a patch's long jump: a short one leads to it.
-static size_t long_jump_at(const uint8_t* text, const struct ll_plan_patch* patch) {
-    size_t at = patch->jump_at;
-    return text[at] == SHORT_JUMP ? at + SHORT_JUMP_LENGTH + text[at + 1] : at;
+uintptr_t ll_text_jump_of(const struct ll_patched* module,
+                          const struct ll_plan_patch* patch) {
+    uintptr_t at = module->bias + patch->address + patch->jump_at;
+    const uint8_t* text = (const uint8_t*)at;
+    return text[0] == SHORT_JUMP ? at + SHORT_JUMP_LENGTH + text[1] : at;
 }
 
 // Whether a jump leads where it should, whatever the bytes it relies on have become.
 static bool leads_to_its_page(const struct ll_patched* module,
                               const struct ll_plan_patch* patch) {
-    const uint8_t* text = (const uint8_t*)(module->bias + patch->address);
-    size_t at = long_jump_at(text, patch);
-    if (!lies_in_text(module, (uintptr_t)text + at, JUMP_LENGTH) || text[at] != JUMP) {
+    uintptr_t jump = ll_text_jump_of(module, patch);
+    if (!lies_in_text(module, jump, LL_JUMP_LENGTH) || *(const uint8_t*)jump != JUMP) {
         return false;
     }
     int32_t distance;
-    memcpy(&distance, text + at + 1, sizeof distance);
-    uint64_t target = patch->address + at + JUMP_LENGTH + (uint64_t)(int64_t)distance;
+    memcpy(&distance, (const uint8_t*)jump + 1, sizeof distance);
+    uint64_t target =
+        jump - module->bias + LL_JUMP_LENGTH + (uint64_t)(int64_t)distance;
     uint64_t page = (uint64_t)module->plan.mappings[patch->mapping].address;
     return target - page < LL_PAGE_SIZE;
 }
@@ -94,7 +95,7 @@ static uint32_t write_back_unusable(const struct ll_patched* module) {
     for (uint32_t i = 0; i < module->plan.header->patch_count; i++) {
         const struct ll_plan_patch* patch = &module->plan.patches[i];
         uintptr_t address = module->bias + patch->address;
-        if (!lies_in_text(module, address, patch->jump_at + JUMP_LENGTH)) {
+        if (!lies_in_text(module, address, patch->jump_at + LL_JUMP_LENGTH)) {
             continue;
         }
         if (is_usable(module, patch)) {

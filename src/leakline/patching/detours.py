@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from leakline.patching.eviction import Plain, evictable
-from leakline.patching.placement import JUMP_LENGTH, Space, window
+from leakline.patching.placement import JUMP_LENGTH, SHORT_JUMP_LENGTH, Space, window
 from leakline.patching.plan import Plan
 from leakline.patching.stores import Store
 
-_SHORT_JUMP_LENGTH = 2
 _SHORT_REACH = 127
 _JUMP = 0xE9
 _DISTANCE_BYTES = 4
@@ -72,7 +71,7 @@ class Detours:
         for host in self._hosts(store):
             # A host's trampoline is the host and a jump.
             sizes = Sizes(store_size, len(host.code) + JUMP_LENGTH)
-            nearest = store.address + _SHORT_JUMP_LENGTH
+            nearest = store.address + SHORT_JUMP_LENGTH
             for inside in range(1, len(host.code)):
                 if host.address + inside - nearest <= _SHORT_REACH:
                     detour = self._through(host, inside, sizes)
@@ -83,7 +82,7 @@ class Detours:
     def _hosts(self, store: Store) -> Iterator[Plain]:
         """Yield instructions behind a store that may be changed."""
         address = store.address + len(store.code)
-        last = store.address + _SHORT_JUMP_LENGTH + _SHORT_REACH
+        last = store.address + SHORT_JUMP_LENGTH + _SHORT_REACH
         while address < last:
             length = self._plan.length_at(address, store.limit)
             if length == 0:

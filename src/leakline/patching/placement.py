@@ -14,6 +14,8 @@ from itertools import chain
 
 PAGE = 4096
 JUMP_LENGTH = 5
+SHORT_JUMP = 0xEB
+SHORT_JUMP_LENGTH = 2
 
 # Libraries lie close together and new mappings appear next to them, so trampolines keep
 # away from their module by this much.

@@ -6,7 +6,12 @@ from dataclasses import dataclass, field
 from iced_x86 import Decoder
 
 from leakline.patching.code_pages import CodePage
-from leakline.patching.placement import PAGE
+from leakline.patching.placement import (
+    JUMP_LENGTH,
+    PAGE,
+    SHORT_JUMP,
+    SHORT_JUMP_LENGTH,
+)
 from leakline.patching.trampolines import Trampoline
 
 
@@ -30,6 +35,17 @@ class Patch:
     replacement: bytes
     jump_at: int
     stores: int
+
+    @property
+    def jump(self) -> tuple[int, int]:
+        """Range of the jump to its trampoline, with the bytes of others in it.
+
+        A short jump leads to it, into an instruction behind the rewritten one.
+        """
+        start = self.address + self.jump_at
+        if self.replacement[self.jump_at] == SHORT_JUMP:
+            start += SHORT_JUMP_LENGTH + self.replacement[self.jump_at + 1]
+        return start, start + JUMP_LENGTH
 
 
 @dataclass(slots=True)

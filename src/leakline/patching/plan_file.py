@@ -10,7 +10,7 @@ from struct import Struct
 
 from leakline.patching.code_pages import share_pages
 from leakline.patching.placement import PAGE
-from leakline.patching.plan import Plan
+from leakline.patching.plan import Patch, Plan
 from leakline.patching.trampolines import HEAP_TAG
 
 _MAGICS = {False: b"llplan07", True: b"llbrth08"}
@@ -21,7 +21,6 @@ RUN = Struct("<QII")
 MAPPING = Struct("<qII")
 PATCH = Struct("<IIBBB13s")
 SITE = Struct("<II")
-_JUMP_BYTES = 5
 
 
 def serialise(plan: Plan) -> bytes:
@@ -105,11 +104,14 @@ def changed_addresses(path: Path) -> set[int]:
     fields = HEADER.unpack_from(content)
     text_pages, code_pages, runs, mappings, patches = fields[3:8]
     start = PAGE * (1 + text_pages + code_pages)
+    first, _, _ = RUN.unpack_from(content, start) if runs else (0, 0, 0)
     start += runs * RUN.size + mappings * MAPPING.size
     table = memoryview(content)[start : start + patches * PATCH.size]
     found: set[int] = set()
-    for address, _, length, jump_at, _, _ in PATCH.iter_unpack(table):
-        found.update(range(address, address + max(length, jump_at + _JUMP_BYTES)))
+    for address, _, length, jump_at, stores, original in PATCH.iter_unpack(table):
+        at = PAGE + address - first
+        patch = Patch(address, 0, original, content[at : at + length], jump_at, stores)
+        found.update(range(address, address + length), range(*patch.jump))
     return found
 
 

@@ -8,14 +8,20 @@ from struct import pack
 from leakline.patching.detours import Detours
 from leakline.patching.eviction import evictable
 from leakline.patching.groups import Group
-from leakline.patching.placement import JUMP_LENGTH, PAGE, Space, window
+from leakline.patching.placement import (
+    JUMP_LENGTH,
+    PAGE,
+    SHORT_JUMP,
+    SHORT_JUMP_LENGTH,
+    Space,
+    window,
+)
 from leakline.patching.plan import Patch, Plan
 from leakline.patching.stores import Store
-from leakline.patching.trampolines import trampoline
+from leakline.patching.trampolines import Step, trampoline
 
 # A segment prefix, which jumps ignore.
 _PREFIX = b"\x26"
-_SHORT_JUMP = 0xEB
 # What a patched instruction begins with.
 _TAKEN_BEGINNINGS = (b"\xe9", _PREFIX)
 
@@ -99,11 +105,14 @@ class Planner:
         self._plan.add_trampoline(found.host_place, host)
         self._plan.add_trampoline(found.store_place, made)
         self._patch(found.host.address, found.replacement, found.host_place)
-        distance = found.host.address + found.inside - (group.address + 2)
+        distance = (
+            found.host.address + found.inside - (group.address + SHORT_JUMP_LENGTH)
+        )
         self._patch(
-            group.address, bytes([_SHORT_JUMP, distance]), found.store_place, stores=1
+            group.address, bytes([SHORT_JUMP, distance]), found.store_place, stores=1
         )
         self._rely_on(found.host.address, found.inside + JUMP_LENGTH)
+        self._plan.moved += [_range_of(store), _range_of(found.host)]
         return True
 
     def _best_entry(
@@ -198,8 +207,7 @@ class Planner:
         """
         made = trampoline(group.steps, entry.place)
         self._plan.add_trampoline(entry.place, made)
-        last = group.steps[-1]
-        self._plan.moved.append((group.address, last.address + len(last.code)))
+        self._plan.moved += map(_range_of, group.steps)
         replacement = _jump(group.address, group.length, entry)
         self._patch(
             group.address,
@@ -230,6 +238,10 @@ class Planner:
         """Keep the bytes of a jump from being changed again."""
         start = address - self._plan.base
         self._relied_on[start : start + length] = b"\1" * length
+
+
+def _range_of(step: Step) -> tuple[int, int]:
+    return step.address, step.address + len(step.code)
 
 
 def _leads(group: Group) -> list[int]:

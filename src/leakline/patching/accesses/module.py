@@ -9,7 +9,6 @@ from leakline.patching.accesses.groups import Gatherer
 from leakline.patching.accesses.plan import ArmPlan, ArmPlanner, armed_text
 from leakline.patching.accesses.room import Room
 from leakline.patching.accesses.sites import Taken, find_sites
-from leakline.patching.placement import JUMP_LENGTH
 from leakline.patching.plan import Plan
 from leakline.patching.source import Source, read_source
 
@@ -44,10 +43,7 @@ def make_arm_plan(path: Path, beside: Plan | None = None) -> ArmPlan:
 def _taken_by(plan: Plan, base: int, size: int) -> Taken:
     """Return what the patches of a plan change, rely on, or run elsewhere."""
     marks = bytearray(size)
-    jumps = (
-        (patch.address, patch.address + patch.jump_at + JUMP_LENGTH)
-        for patch in plan.patches
-    )
+    jumps = (patch.jump for patch in plan.patches)
     for start, end in chain(plan.moved, jumps):
         first, last = max(start - base, 0), min(end - base, size)
         marks[first:last] = b"\1" * max(last - first, 0)

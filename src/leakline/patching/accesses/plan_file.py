@@ -9,8 +9,8 @@ from leakline.patching.code_pages import SharedPage, share_pages
 from leakline.patching.placement import PAGE
 from leakline.patching.plan_file import text_sum
 
-MAGIC = b"llarm003"
-SUFFIX = ".arm3"
+MAGIC = b"llarm004"
+SUFFIX = ".arm4"
 HEADER = Struct("<8s10I2q2Qq32s")
 MAPPING = Struct("<qII")
 SITE = Struct("<IiIHH5sBBB")

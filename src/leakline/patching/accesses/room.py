@@ -11,6 +11,9 @@ from itertools import pairwise
 from leakline.patching.placement import PAGE
 
 _CLEARANCE = 40 << 20
+# Lens loss gathers its trampolines nearer, and those of libraries loaded later must find
+# their pages free.
+_BELOW = 1600 << 20
 _WIDE = 1 << 24  # a window of this size is filled from one gathering place
 _ARENA = 64 << 20
 _TRIES = 512
@@ -45,7 +48,7 @@ class Room:
     @property
     def arena(self) -> int:
         """Where stubs are gathered that may lie anywhere."""
-        below = self.start - (700 << 20) - (self.spread & 127) * (1 << 20)
+        below = self.start - _BELOW - (self.spread & 127) * (1 << 20)
         if below - _ARENA > self.lowest:
             return below & -PAGE
         return (self.end + (700 << 20)) & -PAGE
