@@ -269,8 +269,14 @@ def test_two_libraries_of_one_name_have_a_plan_each(
     compile_c(LOADER, loader)
     for _ in range(2):
         outcome = watch([loader, *arguments], "--lens", lenses, "--error-exitcode", "0")
-    assert losses(outcome) == {(name, "overwritten") for name in names}
-    assert "not fit" not in str(outcome.report)
+    said = " ".join(outcome.report["run"]["not_seen"])
+    assert "not fit" not in said
+    # Where trampolines of others lie is not the same in every run: one may be in the way.
+    patched = {name for name in names if f"{name}/libsame.so" not in said}
+    assert patched
+    assert {
+        where for where, cause in losses(outcome) if cause == "overwritten"
+    } == patched
 
 
 def compile_c(source: str, target: Path, *flags: str) -> None:
