@@ -1,6 +1,6 @@
 # One name per thing a developer does; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-native test-packages test-python bench bench-accuracy bench-check bench-losses bench-pages bench-real bench-plans bench-robust bench-stress clean
+.PHONY: help setup demo check format test test-guards test-native test-packages test-python bench bench-accuracy bench-check bench-losses bench-pages bench-real bench-plans bench-robust bench-stress clean
 
 BIN := .venv/bin
 SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
@@ -54,6 +54,9 @@ test-native: setup  ## Runtime units: plain, ASan with UBSan, TSan
 	for preset in dev asan tsan; do \
 	    PATH="$(CURDIR)/$(BIN):$$PATH" cmake --workflow --preset $$preset || exit 1; \
 	done
+
+test-guards: setup test-packages  ## Each guard of lens pages removed: its test must fail
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/remove_guards.py
 
 test-packages:
 	tools/install_packages.sh $(TEST_PACKAGES)

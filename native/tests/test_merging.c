@@ -118,6 +118,20 @@ static void memory_is_saved_as_told(void) {
     CHECK(before - ll_backing_bytes() == saved * LL_PAGE_SIZE);
 }
 
+// The companion goes by the number to ask the kernel again that a touch bring back one
+// page and no more.
+static void new_mappings_are_counted(void) {
+    int merged = 0;
+    while (!ll_shelves_is_merged((uintptr_t)blocks[merged])) {
+        merged++;
+    }
+    uintptr_t page = (uintptr_t)blocks[merged] & ~(uintptr_t)(LL_PAGE_SIZE - 1);
+    uint32_t before = ll_backing_mappings();
+    CHECK(before >= ll_shelves_totals().merged_pages);
+    CHECK(ll_backing_map_page(page, ll_shelves_place(page)));
+    CHECK(ll_backing_mappings() == before + 1);
+}
+
 static uint64_t idle_ms(const void* start, uint64_t now_ms) {
     struct ll_block block;
     uint64_t lower_ns = 0;
@@ -171,8 +185,10 @@ static void a_touch_just_before_the_merge_shows(void) {
     }
 }
 
+// In use or not: what is free on a merged page holds blocks of others.
 static void new_blocks_keep_off_merged_pages(void) {
-    CHECK(count_damaged() == 0);
+    CHECK(count_damaged() == 0); // by which all pages were touched
+    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
     for (int i = 0; i < BLOCKS; i++) {
         if (blocks[i] == NULL) {
             fill(i);
@@ -301,6 +317,7 @@ int main(void) {
     a_touch_just_before_the_merge_shows();
     nothing_moves_with_pinned_memory_or_running_threads();
     memory_is_saved_as_told();
+    new_mappings_are_counted();
     bounds_stay_and_touches_show_page_by_page();
     new_blocks_keep_off_merged_pages();
     contents_outlive_random_work();

@@ -2,6 +2,7 @@
 // of their own. Each trap that could make a block look idle for longer than it is has a
 // test.
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,15 +31,19 @@ static uint64_t test_clock(void) {
     return time_ns;
 }
 
+static void take_everything_out(uint64_t at_ms) {
+    time_ns = at_ms * 1000000;
+    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
+    ll_pages.watch.target_pages = ll_page_states.count;
+    ll_watch_extend(&ll_pages.watch, test_clock);
+}
+
 // All blocks are used just before.
 static void watch_everything(uint64_t at_ms) {
     for (int i = 0; i < BLOCKS; i++) {
         blocks[i][0]++;
     }
-    time_ns = at_ms * 1000000;
-    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
-    ll_pages.watch.target_pages = ll_page_states.count;
-    ll_watch_extend(&ll_pages.watch, test_clock);
+    take_everything_out(at_ms);
 }
 
 static uint64_t idle_ms(const void* start, uint64_t now_ms) {
@@ -94,6 +99,29 @@ static void a_block_is_not_idle_for_longer_than_it_exists(void) {
     watch_everything(6000);
     CHECK(idle_ms(born, 7000) == 999);
     blocks[20] = born;
+}
+
+// While there are too few blocks of the site for spans of its own.
+static void a_block_of_the_common_heap_is_not_idle_for_longer(void) {
+    char* neighbour = ll_heap_allocate(BLOCK_BYTES, SITE);
+    take_everything_out(1000);
+    char* born = ll_heap_allocate(BLOCK_BYTES, SITE);
+    CHECK(born - neighbour < 10 * BLOCK_BYTES); // of the same span
+    CHECK(idle_ms(born, 5000) == 0);
+    ll_heap_release(born);
+    ll_heap_release(neighbour);
+}
+
+static void a_large_block_is_not_idle_for_longer_than_it_exists(void) {
+    enum { LARGE = 1 << 20 };
+    char* before = ll_heap_allocate(LARGE, SITE);
+    memset(before, 1, LARGE);
+    watch_everything(1000);
+    ll_heap_release(before);
+    char* born = ll_heap_allocate(LARGE, SITE);
+    CHECK(born == before);
+    CHECK(idle_ms(born, 5000) == 0);
+    ll_heap_release(born);
 }
 
 static void be_born(void) {
@@ -276,6 +304,21 @@ static void the_controller_follows_the_cost(void) {
     CHECK(watch.target_pages == 100);
 }
 
+// What was idle before is not known either: the device may have written at any time.
+static void asynchronous_io_ends_the_watch(void) {
+    unsigned long io = 0;
+    watch_everything(1000);
+    CHECK(ll_pages_scan(&presence, test_clock));
+    if (syscall(SYS_io_setup, 8, &io) != 0) {
+        fprintf(stderr, "the system has no asynchronous I/O: its guard is untested\n");
+        return;
+    }
+    CHECK(!ll_pages_scan(&presence, test_clock));
+    CHECK(ll_pages.state == LL_TRACKING_ended && ll_pages.watch.watched_pages == 0);
+    syscall(SYS_io_destroy, io);
+    CHECK(!ll_pages_scan(&presence, test_clock));
+}
+
 static void fill(void) {
     for (int i = 0; i < BLOCKS; i++) {
         blocks[i] = ll_heap_allocate(BLOCK_BYTES, SITE);
@@ -289,8 +332,9 @@ int main(void) {
         return 1;
     }
     CHECK(ll_heap_start());
-    fill();
     CHECK(ll_presence_open(&presence));
+    a_block_of_the_common_heap_is_not_idle_for_longer();
+    fill();
     CHECK(ll_presence_single_out(&presence, ll_page_states.start,
                                  ll_page_states.count << LL_PAGE_SHIFT) ||
           ll_pages.is_coarse);
@@ -303,6 +347,7 @@ int main(void) {
     the_allocator_touches_no_block();
     what_a_look_reads_stays_idle();
     a_large_block_is_never_used_until_it_is();
+    a_large_block_is_not_idle_for_longer_than_it_exists();
     pages_given_back_read_as_zeros();
     nothing_is_idle_when_the_kernel_does_not_tell();
     bounds_begin_anew_when_memory_was_reclaimed();
@@ -310,5 +355,6 @@ int main(void) {
     the_controller_follows_the_cost();
     parent_and_child_do_not_share_the_heap();
     bounds_outlive_a_fork_that_copies();
+    asynchronous_io_ends_the_watch();
     return failures != 0;
 }

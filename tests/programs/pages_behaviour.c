@@ -38,16 +38,20 @@ static bool holds(char value) {
     return large[0] == value && large[LARGE_BYTES - 1] == value;
 }
 
+static bool has_worked_for(long ms) {
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000 >= ms;
+}
+
 // Long enough that pages are watched.
 static void work(void) {
-    struct timespec now;
     volatile long sum = 0;
-    do {
+    while (!has_worked_for(150)) {
         for (int i = 0; i < 100000; i++) {
             sum += i;
         }
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    } while (now.tv_sec == 0 && now.tv_nsec < 150000000);
+    }
 }
 
 // The child's exit status: 0 when its memory is its own from the first moment on.
@@ -139,6 +143,25 @@ static void advise(void) {
     free(pages);
 }
 
+// Reads one page in sixteen, again and again, after the heap was mapped anew for a
+// fork.
+static void use_few_pages_after_a_fork(void) {
+    enum { SPARSE_BYTES = 16 << 20, STEP = 16 * 4096 };
+    volatile char* sparse = memset(malloc(SPARSE_BYTES), 1, SPARSE_BYTES);
+    volatile int sum = 0;
+    puts("sparse"); // so that its buffer is there and the heap need not grow
+    while (!has_worked_for(300)) {
+        sum += sparse[0];
+    }
+    fork_once("fork");
+    while (!has_worked_for(900)) {
+        for (int i = 0; i < SPARSE_BYTES; i += STEP) {
+            sum += sparse[i];
+        }
+    }
+    KEEP(&sparse);
+}
+
 static void set_up_asynchronous_io(void) {
     unsigned long context = 0;
     printf("io_setup %ld\n", syscall(SYS_io_setup, 8, &context));
@@ -156,6 +179,8 @@ int main(int count, char** arguments) {
         advise();
     } else if (strcmp(what, "aio") == 0) {
         set_up_asynchronous_io();
+    } else if (strcmp(what, "sparse") == 0) {
+        use_few_pages_after_a_fork();
     } else if (strcmp(what, "threads") == 0) {
         fork_among_threads();
     } else {

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from leakline.recording._format import NotSeen, NotSeenRecord, Tracking, TrackingRecord
+from leakline.recording._format import (
+    NotSeen,
+    NotSeenRecord,
+    RawPageRecord,
+    Tracking,
+    TrackingRecord,
+)
 
 from .command import Build
 from .hostile_places import IOCTL, MEMFD_CREATE, USERFAULTFD, refusing
@@ -14,6 +20,9 @@ from .preload import Recorded, run_both_ways
 
 CHILD = "it is a forked child, whose heap is not watched"
 UNKNOWN = "forked by a system call of its own"
+# Of the array of which the program uses one page in sixteen.
+SPARSE_PAGES = 4096
+IDLE_MS = 50
 # What the program does, how the lens does at its end, and what the report says.
 WAYS = [
     ("fork", Tracking.ACTIVE, CHILD),
@@ -49,6 +58,21 @@ def test_memory_behaves_as_ordinary_memory(
     recorded = run_both_ways([program, way], tmp_path, lens="pages")
     assert states(recorded)[-1] == state
     assert sentence in sentences(recorded)
+
+
+def test_touches_show_page_by_page_after_a_fork(build: Build, tmp_path: Path) -> None:
+    # The heap is mapped anew then, and the kernel must be asked anew to bring back one
+    # page at a time.
+    recorded = run_both_ways(
+        [build("pages_behaviour.c", "-O1"), "sparse"],
+        tmp_path,
+        lens="pages",
+        scan_ms=20,
+        raw_blocks=1,
+    )
+    assert recorded.of(TrackingRecord)[-1].resolution_pages == 1
+    idle = [page for page in recorded.of(RawPageRecord) if page.lower_ms >= IDLE_MS]
+    assert len(idle) > SPARSE_PAGES // 2
 
 
 def limit_file_size() -> None:

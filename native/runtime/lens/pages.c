@@ -69,28 +69,28 @@ void ll_pages_end(const char* sentence) {
     ll_pages.ended = sentence;
 }
 
-const char ll_pages_pinned[] =
-    "it uses asynchronous I/O, which touches memory unseen, so the use of its heap is "
-    "not known";
-
 uint64_t ll_pages_own_cpu_ns(void) {
     struct timespec now = {0};
     (void)ll_syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &now);
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
-bool ll_pages_scan_here(void) {
-    struct ll_presence presence;
-    if (ll_pinned_io_is_set_up()) {
-        ll_pages_end(ll_pages_pinned);
-        return false;
-    }
-    bool is_known = ll_presence_open(&presence) &&
-                    ll_watch_scan(&ll_pages.watch, &presence, ll_pages_own_cpu_ns);
-    ll_presence_close(&presence);
-    if (!is_known) {
+bool ll_pages_scan(const struct ll_presence* presence, ll_watch_clock* clock) {
+    if (ll_pinned_io_may_be_set_up()) {
+        ll_pages_end("it uses asynchronous I/O, which touches memory unseen (or its "
+                     "mappings, which tell that, cannot be listed), so the use of its "
+                     "heap is not known");
+    } else if (!ll_watch_scan(&ll_pages.watch, presence, clock)) {
         ll_pages_end("the kernel no longer tells which pages are in use");
     }
+    return ll_pages.state == LL_TRACKING_active;
+}
+
+bool ll_pages_scan_here(void) {
+    struct ll_presence presence;
+    (void)ll_presence_open(&presence);
+    bool is_known = ll_pages_scan(&presence, ll_pages_own_cpu_ns);
+    ll_presence_close(&presence);
     return is_known;
 }
 
@@ -100,7 +100,7 @@ void ll_pages_merge(bool is_still) {
         return;
     }
     ll_pages_lock();
-    if (is_still && ll_backing_is_shared() && !ll_pinned_io_is_set_up() &&
+    if (is_still && ll_backing_is_shared() && !ll_pinned_io_may_be_set_up() &&
         ll_presence_open(&presence)) {
         ll_merging_do(&presence);
         ll_presence_close(&presence);

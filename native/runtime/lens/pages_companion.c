@@ -11,8 +11,8 @@
 #include "lens/pages_merge.h"
 #include "lens/pages_state.h"
 #include "lens/pages_touches.h"
+#include "os/backing.h"
 #include "os/companion.h"
-#include "os/pinned.h"
 #include "os/syscall.h"
 #include "os/world.h"
 
@@ -22,8 +22,6 @@ enum {
     SLEEP_MOST_MS = 200,
     // A scan is to take no more than this share of the program's time.
     SCAN_SHARE = 200,
-    // Scans from one search for asynchronous I/O to the next.
-    PINNED_EVERY = 16,
 };
 
 static uint64_t clock_ns(long clock) {
@@ -50,13 +48,8 @@ static void sleep_ms(uint64_t milliseconds) {
 
 static void scan_once(const struct ll_presence* presence, uint64_t cpu_ns) {
     struct ll_watch* watch = &ll_pages.watch;
-    if (watch->scans % PINNED_EVERY == 0 && ll_pinned_io_is_set_up()) {
-        ll_pages_end(ll_pages_pinned);
-        return;
-    }
     uint64_t touches = watch->touches;
-    if (!ll_watch_scan(watch, presence, ll_pages_cpu_ns)) {
-        ll_pages_end("the kernel no longer tells which pages are in use");
+    if (!ll_pages_scan(presence, ll_pages_cpu_ns)) {
         return;
     }
     ll_watch_adapt(watch, watch->touches - touches, cpu_ns - watch->last_cpu_ns);
@@ -72,7 +65,7 @@ static void scan_once(const struct ll_presence* presence, uint64_t cpu_ns) {
 // What of the range the kernel brings back page by page.
 struct singled {
     size_t count;      // pages
-    uint32_t mappings; // as of ll_pages
+    uint32_t mappings; // as of ll_backing_mappings
 };
 
 // New parts of the range are singled out as they come, and all of it when it was mapped
@@ -80,7 +73,7 @@ struct singled {
 static void single_out(struct ll_presence* presence, struct singled* singled) {
     struct singled now = {
         .count = __atomic_load_n(&ll_page_states.count, __ATOMIC_ACQUIRE),
-        .mappings = __atomic_load_n(&ll_pages.mappings, __ATOMIC_ACQUIRE),
+        .mappings = ll_backing_mappings(),
     };
     if (ll_page_touches_have_ended(presence)) {
         singled->count = 0;

@@ -53,8 +53,6 @@ static void renew(bool is_certain) {
     } else if (!ll_pages_scan_here() ||
                !ll_backing_renew(ll_range.start, ll_range.used_bytes)) {
         ll_pages_end("it forked, and its heap could not be watched from then on");
-    } else {
-        ll_pages.mappings++;
     }
 }
 

@@ -181,7 +181,6 @@ void ll_merging_do(const struct ll_presence* presence) {
                 save(&candidate) && ll_shelves_totals().merged_pages + 2 <= budget;
         }
     }
-    ll_pages.mappings++;
     account(now_ns() - began_ns);
 }
 

@@ -279,6 +279,10 @@ void ll_pages_write(void) {
         say_not_seen("a touch shows on up to 16 neighbouring pages (userfaultfd is not "
                      "permitted), so idle blocks near used ones are not seen");
     }
+    if (ll_pages.watch.has_begun_anew) {
+        say_not_seen("the system has swapped memory out, or does not tell whether it "
+                     "has, so idle times were counted anew each time");
+    }
     struct census census = {.now_ms = ll_pages.now_ms};
     if (ll_options.raw_blocks) {
         write_raw_pages(census.now_ms);

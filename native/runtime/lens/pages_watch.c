@@ -77,6 +77,7 @@ bool ll_watch_scan(struct ll_watch* watch, const struct ll_presence* presence,
     }
     if (reclaimed(watch) != watch->last_reclaimed) {
         begin_anew(clock() / 1000000);
+        watch->has_begun_anew |= watch->watched_pages > 0;
     }
     watch->last_reclaimed = before;
     count_watched(watch);

@@ -20,6 +20,7 @@ struct ll_watch {
     // before the last scan.
     uint64_t (*reclaimed)(void);
     uint64_t last_reclaimed;
+    bool has_begun_anew; // all bounds, since memory was reclaimed
 };
 
 // Tells the processor time of the program.

@@ -31,6 +31,7 @@ struct backing_file {
 
 static enum state state;
 static struct backing_file current = {.descriptor = -1};
+static uint32_t mappings; // made in the place of others
 
 static uintptr_t offset_of(uintptr_t address) {
     return address & (range_bytes - 1);
@@ -264,6 +265,15 @@ static bool copy_private_data(const struct backing_file* to, uintptr_t start,
     return is_known && !copying.has_failed;
 }
 
+// After the mapping, so that whoever sees the count finds the new one.
+static void note_mapping(void) {
+    __atomic_add_fetch(&mappings, 1, __ATOMIC_RELEASE);
+}
+
+uint32_t ll_backing_mappings(void) {
+    return __atomic_load_n(&mappings, __ATOMIC_ACQUIRE);
+}
+
 bool ll_backing_renew(uintptr_t start, size_t size_bytes) {
     struct stat status;
     struct backing_file fresh = {.descriptor = -1};
@@ -281,6 +291,7 @@ bool ll_backing_renew(uintptr_t start, size_t size_bytes) {
     current = fresh;
     ll_shelves_forget();
     __atomic_store_n(&state, SHARED, __ATOMIC_RELAXED);
+    note_mapping();
     return true;
 }
 
@@ -290,8 +301,9 @@ bool ll_backing_map_page(uintptr_t page, size_t place) {
         return false;
     }
     int sharing = state == FROZEN ? MAP_PRIVATE : MAP_SHARED;
-    return !is_error(
-        map_place(&current, page, LL_PAGE_SIZE, sharing | MAP_FIXED, place));
+    long result = map_place(&current, page, LL_PAGE_SIZE, sharing | MAP_FIXED, place);
+    note_mapping();
+    return !is_error(result);
 }
 
 bool ll_backing_read(size_t place, void* to, size_t size_bytes) {

@@ -41,5 +41,9 @@ bool ll_backing_write(size_t place, const void* from, size_t size_bytes);
 // Gives the memory behind a place back, unless a private view may still need it.
 void ll_backing_empty(size_t place, size_t size_bytes);
 
+// How often part of the range was mapped anew, which the kernel takes for new memory:
+// what was asked of it for the old one is forgotten.
+uint32_t ll_backing_mappings(void);
+
 // Bytes of memory that the file takes up.
 uint64_t ll_backing_bytes(void);

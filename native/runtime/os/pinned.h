@@ -3,5 +3,5 @@
 #include <stdbool.h>
 
 // True when the process has set up asynchronous I/O (io_uring, AIO) or remote direct
-// memory access, whose buffers are touched unseen.
-bool ll_pinned_io_is_set_up(void);
+// memory access, whose buffers are touched unseen, and when the system does not tell.
+bool ll_pinned_io_may_be_set_up(void);

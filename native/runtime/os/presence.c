@@ -63,7 +63,7 @@ static bool can_scan(const struct ll_presence* presence) {
 }
 
 bool ll_presence_open(struct ll_presence* presence) {
-    presence->faults = LL_NO_FAULTS;
+    *presence = (struct ll_presence){.faults = LL_NO_FAULTS};
     presence->pagemap = ll_file_open("/proc/self/pagemap", O_RDONLY);
     if (presence->pagemap < 0) {
         return false;
