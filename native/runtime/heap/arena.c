@@ -17,9 +17,18 @@ void ll_arena_start_at(struct ll_arena* arena, char* start, size_t limit_bytes,
     arena->twin_distance = twin_distance;
 }
 
+// The twin need not begin at the start of a page, and so has one page more.
 static bool commit_twin(const struct ll_arena* arena, size_t step_bytes) {
-    char* end = arena->start + arena->twin_distance + arena->committed_bytes;
-    return arena->twin_distance == 0 || ll_memory_commit(end, step_bytes);
+    if (arena->twin_distance == 0) {
+        return true;
+    }
+    char* first_page =
+        arena->start + (arena->twin_distance & ~(size_t)(LL_PAGE_SIZE - 1));
+    if (arena->committed_bytes == 0) {
+        return ll_memory_commit(first_page, step_bytes + LL_PAGE_SIZE);
+    }
+    return ll_memory_commit(first_page + LL_PAGE_SIZE + arena->committed_bytes,
+                            step_bytes);
 }
 
 static bool commit(struct ll_arena* arena, size_t step_bytes) {

@@ -17,6 +17,8 @@ static uint64_t past_allocations;
 static bool twins_are_wanted;
 static uintptr_t twin_distance;
 
+enum { TWINS_SKEW = 1088 };
+
 // Free runs have no block; their one word is never live.
 static uint64_t no_words[2];
 struct ll_span ll_no_span = {
@@ -24,17 +26,18 @@ struct ll_span ll_no_span = {
 
 // Words start in the middle of a page: the table of units starts at the beginning of
 // one, and a processor takes a load for dependent on a recent store when both are at
-// the same place of their pages.
+// the same place of their pages. Twins are at other places than words for that reason.
 bool ll_headers_start(void) {
     enum { WORDS_SKEW = 2112 };
     const size_t headers_bytes = (size_t)4 << 30;
     const size_t words_bytes = (size_t)256 << 30;
     const size_t both_bytes = headers_bytes + words_bytes;
-    char* start = ll_memory_reserve(NULL, both_bytes * (twins_are_wanted ? 2 : 1));
+    const size_t twins_bytes = twins_are_wanted ? both_bytes + LL_PAGE_SIZE : 0;
+    char* start = ll_memory_reserve(NULL, both_bytes + twins_bytes);
     if (start == NULL) {
         return false;
     }
-    twin_distance = twins_are_wanted ? both_bytes : 0;
+    twin_distance = twins_are_wanted ? both_bytes + TWINS_SKEW : 0;
     ll_arena_start_at(&header_arena, start, headers_bytes, twin_distance);
     ll_arena_start_at(&word_arena, start + headers_bytes, words_bytes, twin_distance);
     return ll_arena_take(&word_arena, WORDS_SKEW) != NULL;
@@ -152,8 +155,10 @@ static bool purge_words(struct ll_span* span, unsigned class) {
     memset(span->own_words, 0, first_page - start);
     memset((void*)last_page, 0, end - last_page);
     span->is_purged = ll_memory_purge((void*)first_page, last_page - first_page);
-    if (twin_distance != 0) {
-        ll_memory_purge((void*)(first_page + twin_distance), last_page - first_page);
+    // The first and the last page of the twins may hold others, too.
+    if (twin_distance != 0 && last_page - first_page > LL_PAGE_SIZE) {
+        uintptr_t twins = first_page + twin_distance - TWINS_SKEW + LL_PAGE_SIZE;
+        ll_memory_purge((void*)twins, last_page - first_page - LL_PAGE_SIZE);
     }
     return span->is_purged;
 }

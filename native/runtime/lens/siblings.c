@@ -15,6 +15,7 @@ enum {
     FREED_MAX = 4, // different calls kept of each
     FIRST_FREES = 32,
     LATER_SHARE = 256,
+    WELL_KNOWN = 4096,
 };
 
 struct siblings {
@@ -74,26 +75,40 @@ static struct siblings* find(uint32_t stack) {
     return NULL;
 }
 
-static struct siblings* of_block(const void* block) {
+// The allocation stack of a live block; 0 when it is not known.
+static uint32_t stack_of(const void* block) {
     struct ll_block found;
     if (places == NULL || !ll_block_locate((uintptr_t)block, &found) ||
-        !ll_block_is_live(found) || ll_block_site(found) == 0) {
-        return NULL;
+        !ll_block_is_live(found)) {
+        return 0;
     }
-    return find(ll_block_site(found));
+    return ll_block_site(found);
 }
 
+// Stacks of which enough frees were seen, by their last bits.
+static uint32_t well_known[WELL_KNOWN];
+static LL_THREAD_LOCAL uint32_t later_frees;
+
 bool ll_siblings_want(const void* block) {
-    struct siblings* siblings = of_block(block);
+    uint32_t stack = stack_of(block);
+    uint32_t* known = &well_known[stack % WELL_KNOWN];
+    if (LL_LIKELY(__atomic_load_n(known, __ATOMIC_RELAXED) == stack)) {
+        return stack != 0 && ++later_frees % LATER_SHARE == 0;
+    }
+    struct siblings* siblings = find(stack);
     if (siblings == NULL) {
         return false;
     }
     uint32_t frees = __atomic_add_fetch(&siblings->frees, 1, __ATOMIC_RELAXED);
+    if (frees >= FIRST_FREES) {
+        __atomic_store_n(known, stack, __ATOMIC_RELAXED);
+    }
     return frees <= FIRST_FREES || frees % LATER_SHARE == 0;
 }
 
 void ll_siblings_note(const void* block, uint32_t freed) {
-    struct siblings* siblings = of_block(block);
+    uint32_t stack = stack_of(block);
+    struct siblings* siblings = stack == 0 ? NULL : find(stack);
     if (siblings == NULL || freed == 0) {
         return;
     }
