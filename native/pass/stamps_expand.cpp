@@ -21,7 +21,7 @@ class Expander {
   public:
     explicit Expander(llvm::Module& module)
         : module_(module), runtime_(module.getNamedGlobal("__leakline_runtime")),
-          note_context_(make_note_context()), stamp_(make_stamp()) {
+          note_context_(make_note_context()), stamp_(make_stamp()), lose_(make_lose()) {
     }
 
     void expand(llvm::CallInst* call, llvm::Value* handed) const;
@@ -31,6 +31,7 @@ class Expander {
                                 llvm::ArrayRef<llvm::Type*> parameters) const;
     llvm::Function* make_note_context() const;
     llvm::Function* make_stamp() const;
+    llvm::Function* make_lose() const;
     llvm::Value* count(llvm::IRBuilder<>& builder, llvm::Value* runtime) const;
     llvm::Value* cached(llvm::IRBuilder<>& builder, llvm::Value* runtime,
                         llvm::Value* context) const;
@@ -43,6 +44,7 @@ class Expander {
     llvm::GlobalVariable* runtime_;
     llvm::Function* note_context_;
     llvm::Function* stamp_;
+    llvm::Function* lose_;
 };
 
 llvm::Value* at(llvm::IRBuilder<>& builder, llvm::Value* base, unsigned offset) {
@@ -57,18 +59,30 @@ llvm::MDNode* rarely(llvm::LLVMContext& context) {
     return llvm::MDBuilder(context).createBranchWeights(1, 1000);
 }
 
+llvm::Value* context_of(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
+                        llvm::Value* handed) {
+    return builder.CreateAdd(
+        builder.CreateTrunc(handed, builder.getInt32Ty()),
+        builder.getInt32(Contexts::number_of(*call.getFunction())));
+}
+
 // One thread with a context that is known stamps in line, all else is left to a
-// function.
+// function. Code that is not optimised leaves even the question to one: a value that
+// is needed behind a branch would stay in its frame, like a reference.
 void Expander::expand(llvm::CallInst* call, llvm::Value* handed) const {
     llvm::Value* old = call->getArgOperand(0);
     llvm::Value* site = call->getArgOperand(1);
     llvm::IRBuilder<> builder(call);
+    if (call->getFunction()->hasOptNone()) {
+        builder.CreateCall(lose_, {old, site, context_of(builder, *call, handed)})
+            ->setCallingConv(lose_->getCallingConv());
+        call->eraseFromParent();
+        return;
+    }
     auto* lost = llvm::SplitBlockAndInsertIfThen(is_heap_pointer(builder, old), call,
                                                  false, nullptr);
     builder.SetInsertPoint(lost);
-    auto* context =
-        builder.CreateAdd(builder.CreateTrunc(handed, builder.getInt32Ty()),
-                          builder.getInt32(Contexts::number_of(*call->getFunction())));
+    llvm::Value* context = context_of(builder, *call, handed);
     auto* runtime = builder.CreateLoad(builder.getPtrTy(), runtime_);
     auto* is_special = builder.CreateICmpNE(
         builder.CreateOr(builder.CreateXor(cached(builder, runtime, context), context),
@@ -208,6 +222,29 @@ llvm::Function* Expander::make_stamp() const {
                 function->getArg(2));
     auto* end = builder.CreateBr(done);
     know_context(end, runtime, function->getArg(2));
+    builder.SetInsertPoint(done);
+    builder.CreateRetVoid();
+    return function;
+}
+
+// Stamps if what was lost is a heap pointer.
+llvm::Function* Expander::make_lose() const {
+    llvm::LLVMContext& context = module_.getContext();
+    llvm::IRBuilder<> builder(context);
+    auto* function =
+        make_helper("leakline.lose",
+                    {builder.getInt64Ty(), builder.getPtrTy(), builder.getInt32Ty()});
+    auto* entry = llvm::BasicBlock::Create(context, "entry", function);
+    auto* lost = llvm::BasicBlock::Create(context, "lost", function);
+    auto* done = llvm::BasicBlock::Create(context, "done", function);
+    builder.SetInsertPoint(entry);
+    builder.CreateCondBr(is_heap_pointer(builder, function->getArg(0)), lost, done);
+    builder.SetInsertPoint(lost);
+    builder
+        .CreateCall(stamp_,
+                    {function->getArg(0), function->getArg(1), function->getArg(2)})
+        ->setCallingConv(stamp_->getCallingConv());
+    builder.CreateBr(done);
     builder.SetInsertPoint(done);
     builder.CreateRetVoid();
     return function;

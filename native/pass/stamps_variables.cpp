@@ -192,6 +192,13 @@ bool is_unwinding(const llvm::BasicBlock* block, unsigned depth = 0) {
                });
 }
 
+// What a variable is given again it does not lose.
+llvm::Value* null_if_same(llvm::IRBuilder<>& builder, llvm::Value* old,
+                          llvm::Value* given) {
+    return builder.CreateSelect(builder.CreateICmpEQ(old, given),
+                                llvm::Constant::getNullValue(old->getType()), old);
+}
+
 void Noter::drop(const Drop& drop) {
     const Tracked& tracked = tracked_[drop.variable];
     const Slot& slot = *tracked.slot;
@@ -212,7 +219,10 @@ void Noter::drop(const Drop& drop) {
         auto* birth = builder.CreateLoad(builder.getInt64Ty(), tracked.birth);
         site = builder.CreateInBoundsGEP(builder.getInt8Ty(), table, birth);
     }
-    auto* old = builder.CreateLoad(slot.place->getAllocatedType(), slot.place);
+    llvm::Value* old = builder.CreateLoad(slot.place->getAllocatedType(), slot.place);
+    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(drop.at)) {
+        old = null_if_same(builder, old, store->getValueOperand());
+    }
     tools_.emitter.lost(place_before(drop.at), old, site, drop.at->getDebugLoc());
 }
 

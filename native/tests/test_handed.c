@@ -82,6 +82,31 @@ static LL_NOINLINE void allocate_another_way(void) {
     KEEP_FRAME();
 }
 
+static LL_NOINLINE uint32_t free_with(uint64_t context, unsigned depth) {
+    uint32_t node;
+    if (depth > 0) {
+        node = free_with(context, depth - 1);
+    } else {
+        handed = context;
+        node = ll_stack_capture_any_depth((uintptr_t)__builtin_return_address(0),
+                                          (uintptr_t)__builtin_frame_address(0) + 16,
+                                          *(uintptr_t*)__builtin_frame_address(0));
+        CHECK(handed == 0);
+    }
+    KEEP_FRAME();
+    return node;
+}
+
+static void frees_of_one_context_share_a_stack_at_any_depth(void) {
+    uint32_t first = free_with(2000, 2);
+    CHECK(first != 0);
+    for (unsigned depth = 1; depth < 8; depth++) {
+        CHECK(free_with(2000, depth) == first);
+        CHECK(free_with(2001, depth) != 0);
+    }
+    CHECK(free_with(2002, 5) != first);
+}
+
 // What other code finds in the variable was not meant for it.
 static void contexts_of_other_code_are_not_believed(void) {
     ll_handed_forget_code();
@@ -108,6 +133,7 @@ int main(void) {
     hand_over_from_all_code();
     stacks_are_those_of_the_unwinder(1);
     contexts_that_differ_may_have_one_stack();
+    frees_of_one_context_share_a_stack_at_any_depth();
     contexts_of_other_code_are_not_believed();
     a_second_variable_is_refused();
     unloading_code_makes_stacks_void();

@@ -21,11 +21,20 @@ static char* kept[COUNT];
 
 // Missed by the checker: getline allocates anew only where the size is 0.
 ALLOCATES(FN_replaced_by_getline_bad)
+// Missed by the checker: getdelim allocates anew only where the size is 0.
+ALLOCATES(FN_replaced_by_getdelim_bad)
+ALLOCATES(replaced_by_asprintf_bad)
+// Missed by the checker: a stream gives its memory when it is closed.
+ALLOCATES(FN_replaced_by_open_memstream_bad)
 ALLOCATES(replaced_by_scandir_bad)
 ALLOCATES(replaced_by_getaddrinfo_bad)
 ALLOCATES(replaced_by_posix_memalign_bad)
 ALLOCATES(not_grown_bad)
 ALLOCATES(moved_ok)
+// Reported by the checker: that a volatile number is 0 is not known.
+ALLOCATES(FP_freed_by_realloc_ok)
+// Missed by the checker: resizing is taken to work, and a volatile may have changed.
+ALLOCATES(FN_held_by_freed_bad)
 ALLOCATES(cut_off_bad)
 ALLOCATES(left_in_front_bad)
 // Missed by the checker: an element at an unknown index may be another one.
@@ -51,6 +60,45 @@ SCENE void lines(void) {
     free(line);
     fclose(stream);
 }
+
+SCENE void fields(void) {
+    char text[] = "one:two";
+    FILE* stream = fmemopen(text, sizeof text - 1, "r");
+    char* field = FN_replaced_by_getdelim_bad();
+    size_t no_room = 0;
+    KEEP(&field);
+    // loss(FN_replaced_by_getdelim_bad): overwritten field
+    KEEP(getdelim(&field, &no_room, ':', stream));
+    free(field);
+    fclose(stream);
+}
+
+SCENE void copies_bad(const char* text) {
+    char* whole = strdup(text);
+    KEEP(whole);
+    whole = strndup(text, 2); // loss(copies_bad): overwritten whole
+    KEEP(whole);
+} // loss(copies_bad): out-of-scope whole
+
+SCENE void formats(void) {
+    char* text = replaced_by_asprintf_bad();
+    KEEP(&text);
+    // loss(replaced_by_asprintf_bad): overwritten text
+    KEEP(asprintf(&text, "%d", 12));
+    free(text);
+}
+
+// Missed by the checker: a stream gives its memory when it is closed.
+SCENE void FN_streams_bad(void) {
+    char* text = FN_replaced_by_open_memstream_bad();
+    size_t size = 0;
+    KEEP(&text);
+    // loss(FN_replaced_by_open_memstream_bad): overwritten text
+    FILE* stream = open_memstream(&text, &size);
+    fputs("written to memory", stream);
+    fclose(stream);
+    KEEP(text);
+} // loss(FN_streams_bad): out-of-scope text
 
 SCENE int is_itself(const struct dirent* entry) {
     return strcmp(entry->d_name, ".") == 0;
@@ -98,6 +146,15 @@ SCENE void not_grown(size_t bytes) {
     KEEP(block);
 }
 
+SCENE void emptied(volatile size_t* no_bytes) {
+    char** table = FP_freed_by_realloc_ok();
+    table[0] = FN_held_by_freed_bad();
+    KEEP(table);
+    // loss(FN_held_by_freed_bad): container-freed *
+    void* gone = realloc(table, *no_bytes);
+    KEEP(gone);
+}
+
 SCENE void shrunk(size_t bytes) {
     char** table = calloc(64, sizeof *table);
     table[0] = left_in_front_bad();
@@ -130,12 +187,18 @@ SCENE void sorts(void) {
 } // loss(FN_sorted_bad): out-of-scope sorted
 
 int main(void) {
+    volatile size_t no_bytes = 0;
     lines();
+    fields();
+    copies_bad("text");
+    formats();
+    FN_streams_bad();
     folders();
     addresses();
     alignment();
     grown_bad(1 << 20);
     not_grown((size_t)PTRDIFF_MAX - 4096);
+    emptied(&no_bytes);
     shrunk(64);
     sorts();
     scrub();

@@ -31,6 +31,7 @@ ALLOCATES(holder_of_memory_lost_indirect_bad)
 ALLOCATES(untouched_parameter_bad)
 ALLOCATES(stepped_and_copied_bad)
 ALLOCATES(same_value_again_bad)
+ALLOCATES(given_again_bad)
 ALLOCATES(found_by_library_bad)
 ALLOCATES(kept_by_global_bad)
 ALLOCATES(still_held_ok)
@@ -125,6 +126,11 @@ SCENE void passes(void) {
     KEEP(passed);
 } // loss(untouched_parameter_bad): out-of-scope passed
 
+SCENE char* itself(char* block) {
+    KEEP(block);
+    return block;
+}
+
 SCENE void steps(void) {
     char* walker = stepped_and_copied_bad();
     char* start = walker;
@@ -136,6 +142,12 @@ SCENE void steps(void) {
     KEEP(walker);
     walker = NULL; // loss(stepped_and_copied_bad): overwritten walker
     KEEP(walker);
+    char* given = given_again_bad();
+    KEEP(given);
+    given = itself(given);
+    KEEP(given);
+    given = NULL; // loss(given_again_bad): overwritten given
+    KEEP(given);
     char* same = same_value_again_bad();
     shared.held = same;
     shared.held = same;

@@ -46,11 +46,12 @@ CASE void leave(void) {
         KEEP(members.first);
         char* shared = also_held_by_live_variable_ok();
         both = shared;
-    }
+    } // loss(FN_scope_ended_bad): out-of-scope
+    // loss(FN_members_of_ended_scope_bad): out-of-scope
     for (int round = 0; round < 1; round++) {
         char* inside = FN_loop_ended_bad();
         KEEP(inside);
-    }
+    } // loss(FN_loop_ended_bad): out-of-scope
     {
         char* open = scope_open_ok();
         KEEP(both);

@@ -111,6 +111,48 @@ def test_every_loss_is_named(
     assert reported == expected
 
 
+MODES = """
+#include <stdlib.h>
+static char* volatile large_bad(void) { return malloc(100); }
+static char* volatile small_bad(void) { return malloc(50); }
+int main(void) {
+    char** large = calloc(1000, sizeof *large);
+    char** small = calloc(2, sizeof *small);
+    large[1] = large_bad();
+    small[1] = small_bad();
+    free(large);
+    free(small);
+    char* volatile last = malloc(30);
+    last = NULL;
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "causes"),
+    [
+        ("full", {100: "container-freed", 50: "container-freed", 30: "overwritten"}),
+        ("partial=64", {50: "container-freed", 30: "overwritten"}),
+        ("minimal", {}),
+    ],
+)
+def test_modes_do_as_much_as_they_say(
+    mode: str,
+    causes: dict[int, str],
+    tmp_path: Path,
+    watch: Callable[..., Outcome],
+) -> None:
+    outcome = watch([compile_text(MODES, tmp_path, "-O1")], "--mode", mode)
+    exact = {
+        finding["bytes"]: finding["loss"]["cause"]
+        for finding in outcome.report["findings"]
+        if finding["loss"] is not None and finding["loss"]["precision"] == "exact"
+    }
+    assert exact == causes
+    assert {finding["bytes"] for finding in outcome.report["findings"]} == {100, 50, 30}
+
+
 def test_instrumented_programs_run_without_leakline(
     compile_c: Callable[..., Path],
 ) -> None:

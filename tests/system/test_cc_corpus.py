@@ -25,6 +25,12 @@ PROGRAMS_WITH_VERDICTS = (
     "reach_references.c",
     "reach_threads.c",
 )
+# In an optimised program the register of an ended variable may keep what it held.
+PROGRAMS_WITHOUT_OPTIMISATION = ("dead_scopes.c",)
+CASES = [
+    *((name, level) for name in PROGRAMS_WITH_VERDICTS for level in ("-O0", "-O2")),
+    *((name, "-O0") for name in PROGRAMS_WITHOUT_OPTIMISATION),
+]
 # What optimisation changes, by program: verdicts that do not hold, each with its reason.
 EXCEPTED_WHEN_OPTIMISED = {
     # clang takes the result of realloc(p, 0) for a block, and the program ends there.
@@ -71,8 +77,7 @@ def check_marks(source: Path, found: dict[str, dict[str, Any]]) -> None:
             assert cause == "thread-exit" or own & {number - 1, number}, name
 
 
-@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
-@pytest.mark.parametrize("name", PROGRAMS_WITH_VERDICTS)
+@pytest.mark.parametrize(("name", "optimisation"), CASES)
 def test_every_loss_of_the_corpus_is_exact(
     name: str, optimisation: str, tmp_path: Path, watch: Callable[..., Outcome]
 ) -> None:

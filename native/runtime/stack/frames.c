@@ -216,33 +216,87 @@ LL_INLINE uint32_t capture_unhanded(struct ll_walker* walker,
     return LL_LIKELY(node != 0) ? node : walk(walker, caller);
 }
 
+// Two stacks of one context at one place are those of two calls in a recursion.
+static void remember(struct ll_handed* ways, struct ll_handed known) {
+    ways[1] = ways[0];
+    ways[0] = known;
+}
+
+static void remember_frame(struct ll_walker* walker, uint64_t context,
+                           const struct ll_caller* caller, uint32_t node) {
+    struct ll_frame frame = {.sp = caller->sp,
+                             .pc = caller->pc,
+                             .rbp = caller->rbp,
+                             .rule = ll_rule_at(caller->pc)};
+    bool needs_rbp = ll_rule_kind(frame.rule) == LL_RULE_RBP;
+    if (node == 0 || !ll_hands_over(caller->pc) ||
+        !ll_frame_plain_caller(walker->bounds, &frame)) {
+        return;
+    }
+    remember(ll_handed_ways(walker, context, caller->sp),
+             (struct ll_handed){.context = context,
+                                .sp = caller->sp,
+                                .pc = caller->pc,
+                                .rbp = caller->rbp,
+                                .outer_slot = frame.sp - 8,
+                                .outer_pc = frame.pc,
+                                .node = node,
+                                .clearing = walker->clearings,
+                                .needs_rbp = needs_rbp});
+}
+
 static LL_NOINLINE uint32_t capture_handed(struct ll_walker* walker, uint64_t context,
                                            const struct ll_caller* caller) {
-    uint64_t outer_pc = ll_handed_outer_pc(walker, caller);
-    struct ll_handed* known = ll_handed_entry(walker, context, caller, outer_pc);
-    if (LL_LIKELY(ll_handed_is(known, walker, context, caller, outer_pc))) {
-        return known->node;
+    const struct ll_handed* ways = ll_handed_ways(walker, context, caller->sp);
+    if (LL_LIKELY(ll_handed_is(&ways[0], walker, context, caller))) {
+        return ways[0].node;
+    }
+    if (LL_LIKELY(ll_handed_is(&ways[1], walker, context, caller))) {
+        return ways[1].node;
     }
     uint32_t node = capture_unhanded(walker, caller);
-    if (node != 0 && outer_pc != 0 && ll_hands_over(caller->pc)) {
-        *known = (struct ll_handed){.context = context,
-                                    .sp = caller->sp,
-                                    .pc = caller->pc,
-                                    .outer_pc = outer_pc,
-                                    .node = node,
-                                    .clearing = walker->clearings};
+    remember_frame(walker, context, caller, node);
+    return node;
+}
+
+static LL_NOINLINE uint32_t capture_any_depth(struct ll_walker* walker,
+                                              uint64_t context,
+                                              const struct ll_caller* caller) {
+    struct ll_handed* ways = ll_handed_ways(walker, context, 0);
+    for (unsigned way = 0; way < 2; way++) {
+        if (ways[way].context == context && ways[way].sp == 0 &&
+            ways[way].pc == caller->pc && ways[way].clearing == walker->clearings) {
+            return ways[way].node;
+        }
+    }
+    uint32_t node = capture_unhanded(walker, caller);
+    if (node != 0 && ll_hands_over(caller->pc)) {
+        remember(ways, (struct ll_handed){.context = context,
+                                          .pc = caller->pc,
+                                          .node = node,
+                                          .clearing = walker->clearings});
     }
     return node;
 }
 
-uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* caller) {
+// Takes what the caller handed over; 0 if nothing.
+LL_INLINE uint64_t begin_capture(struct ll_walker* walker) {
     if (LL_UNLIKELY(!are_current(walker))) {
         ll_walker_clear(walker);
         walker->epoch = atomic_load_explicit(&epoch, memory_order_relaxed);
     }
-    uint64_t context = ll_handed_take();
-    if (LL_UNLIKELY(context != 0)) {
-        return capture_handed(walker, context, caller);
-    }
-    return capture_unhanded(walker, caller);
+    return ll_handed_take();
+}
+
+uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* caller) {
+    uint64_t context = begin_capture(walker);
+    return LL_UNLIKELY(context != 0) ? capture_handed(walker, context, caller)
+                                     : capture_unhanded(walker, caller);
+}
+
+uint32_t ll_frames_capture_any_depth(struct ll_walker* walker,
+                                     const struct ll_caller* caller) {
+    uint64_t context = begin_capture(walker);
+    return LL_UNLIKELY(context != 0) ? capture_any_depth(walker, context, caller)
+                                     : capture_unhanded(walker, caller);
 }

@@ -13,11 +13,17 @@ void ll_frames_forget(void);
 // The node of the stack from `caller` outwards; 0 when the trie is full.
 uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* caller);
 
-// The same if the last walks tell it, else 0.
+// The same; of a caller that handed a context over and is in a recursion, it may be
+// that of another depth.
+uint32_t ll_frames_capture_any_depth(struct ll_walker* walker,
+                                     const struct ll_caller* caller);
+
+// As ll_frames_capture if the last walks tell it, else 0.
 uint32_t ll_frames_recall(struct ll_walker* walker, const struct ll_caller* caller);
 
-// The same for stacks with frames that are found only with registers which captures do
-// not follow. Slow; begins in our own frames, where all registers are at hand.
+// As ll_frames_capture for stacks with frames that are found only with registers which
+// captures do not follow. Slow; begins in our own frames, where all registers are at
+// hand.
 uint32_t ll_frames_capture_fully(struct ll_walker* walker,
                                  const struct ll_caller* caller);
 

@@ -36,31 +36,22 @@ LL_INLINE uint64_t ll_handed_take(void) {
     return context;
 }
 
+// The two places where a stack may be remembered.
+LL_INLINE struct ll_handed* ll_handed_ways(struct ll_walker* walker, uint64_t context,
+                                           uint64_t sp) {
+    uint64_t hash = (context ^ sp << 20) * UINT64_C(0x9e3779b97f4a7c15);
+    return &walker->handed[hash >> (64 - LL_HANDED_BITS) & ~(uint64_t)1];
+}
+
 // One frame is looked at as it is: contexts leave out recursion and calls by address,
-// so that they stay few. 0 when it takes more than a look.
-LL_INLINE uint64_t ll_handed_outer_pc(const struct ll_walker* walker,
-                                      const struct ll_caller* caller) {
-    struct ll_frame frame = {.sp = caller->sp,
-                             .pc = caller->pc,
-                             .rbp = caller->rbp,
-                             .rule = ll_rule_at(caller->pc)};
-    return ll_frame_plain_caller(walker->bounds, &frame) ? frame.pc : 0;
-}
-
-LL_INLINE struct ll_handed* ll_handed_entry(struct ll_walker* walker, uint64_t context,
-                                            const struct ll_caller* caller,
-                                            uint64_t outer_pc) {
-    uint64_t hash = (context ^ caller->sp ^ (caller->pc << 20) ^ (outer_pc << 40)) *
-                    UINT64_C(0x9e3779b97f4a7c15);
-    return &walker->handed[hash >> (64 - LL_HANDED_BITS)];
-}
-
+// so that they stay few.
 LL_INLINE bool ll_handed_is(const struct ll_handed* known,
                             const struct ll_walker* walker, uint64_t context,
-                            const struct ll_caller* caller, uint64_t outer_pc) {
+                            const struct ll_caller* caller) {
     return known->context == context && known->sp == caller->sp &&
-           known->pc == caller->pc && known->outer_pc == outer_pc &&
-           known->clearing == walker->clearings;
+           known->pc == caller->pc && known->clearing == walker->clearings &&
+           (!known->needs_rbp || known->rbp == caller->rbp) &&
+           ll_stack_load(known->outer_slot) == known->outer_pc;
 }
 
 // Whether the caller is code that hands contexts over. Elsewhere a context is that of a

@@ -23,12 +23,15 @@ bool ll_stack_start(unsigned depth) {
     return true;
 }
 
-static LL_COLD uint32_t capture_with_borrowed(const struct ll_caller* caller) {
+typedef uint32_t capturing(struct ll_walker* walker, const struct ll_caller* caller);
+
+static LL_COLD uint32_t capture_with_borrowed(capturing* capture,
+                                              const struct ll_caller* caller) {
     struct ll_walker* walker = atomic_load(&started) ? ll_walker_borrow() : NULL;
     if (walker == NULL) {
         return 0;
     }
-    uint32_t node = ll_frames_capture(walker, caller);
+    uint32_t node = capture(walker, caller);
     ll_walker_give_back(walker);
     return node;
 }
@@ -44,17 +47,26 @@ LL_INLINE void put_back(struct ll_walker* walker) {
     }
 }
 
-uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
-    struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
+LL_INLINE uint32_t capture_by(capturing* capture, struct ll_caller caller) {
     struct ll_walker* walker = ll_own_walker;
     if (LL_UNLIKELY(walker == NULL)) {
-        return capture_with_borrowed(&caller);
+        return capture_with_borrowed(capture, &caller);
     }
     ll_own_walker = NULL;
     atomic_signal_fence(memory_order_seq_cst);
-    uint32_t node = ll_frames_capture(walker, &caller);
+    uint32_t node = capture(walker, &caller);
     put_back(walker);
     return node;
+}
+
+uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+    return capture_by(ll_frames_capture,
+                      (struct ll_caller){.pc = pc, .sp = sp, .rbp = rbp});
+}
+
+uint32_t ll_stack_capture_any_depth(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+    return capture_by(ll_frames_capture_any_depth,
+                      (struct ll_caller){.pc = pc, .sp = sp, .rbp = rbp});
 }
 
 static bool find_slot(uintptr_t pc, struct ll_return_slot* slot) {

@@ -39,6 +39,10 @@ LL_INLINE uint32_t ll_stack_capture(struct ll_caller caller) {
     return ll_stack_capture_from(caller.pc, caller.sp, caller.rbp);
 }
 
+// The same; of a caller that handed a context over (stack/handed.h) and is in a
+// recursion, it may be that of another depth.
+uint32_t ll_stack_capture_any_depth(uintptr_t pc, uintptr_t sp, uintptr_t rbp);
+
 // Where a frame keeps its return address, in words above a register.
 struct ll_return_slot {
     int16_t words;

@@ -58,15 +58,20 @@ struct ll_memo {
     struct ll_proof proofs[LL_MEMO_PROOFS];
 };
 
-// A stack by the context that was handed over with it (stack/handed.h).
+// A stack by the context that was handed over with it (stack/handed.h). It is the one
+// to take while the innermost frame is the same and its return address is what it was;
+// or, with `sp` 0, for any frame that returns there.
 enum { LL_HANDED_BITS = 10 };
 struct ll_handed {
     uint64_t context; // 0: none
     uint64_t sp;      // of the innermost frame, as for a level
     uint64_t pc;
-    uint64_t outer_pc; // of the next frame
+    uint64_t rbp;         // meaningful with `needs_rbp`
+    uintptr_t outer_slot; // where the frame keeps its return address
+    uint64_t outer_pc;
     uint32_t node;
-    uint32_t clearing; // of the walker, when it was remembered
+    uint32_t clearing : 31; // of the walker, when it was remembered
+    uint32_t needs_rbp : 1; // the slot was found by it
 };
 
 // Why there is no frame outside of the outermost one: nothing, or LL_NODE_stopped with
@@ -98,7 +103,7 @@ struct ll_walker {
     uint8_t memo_victims[1 << LL_MEMO_SET_BITS]; // way of each set to replace next
     struct ll_memo (*memos)[LL_MEMO_WAYS];       // by set
     struct ll_handed* handed;                    // by context and place
-    uint32_t clearings; // that the walker went through; what is older counts no more
+    uint32_t clearings : 31; // that it went through; what is older counts no more
 };
 
 // Forgets the levels; memos stay, since they count only with their level.
