@@ -164,7 +164,8 @@ class Application:
         for write in self._disjunct.writes:
             base = self._name(write.base)
             if isinstance(base, int):
-                if not (self._disjunct.joined or _is_joined(write.value)):
+                joined = self._disjunct.joined or _is_joined(write.value)
+                if not (joined or write.if_there):
                     return False
                 continue
             place = moved(base, write.offset)

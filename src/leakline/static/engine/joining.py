@@ -129,8 +129,8 @@ def _join_writes(
             first = second
         elif second is None and _is_null(right, place[0]):
             second = first
-        if first == second and first is not None:
-            writes.append(first)
+        if first is not None and first == second:
+            writes.append(first if first.if_there else second)
         else:
             known = first or second
             size = 8 if known is None else known.size_bytes

@@ -7,7 +7,7 @@ from leakline.static.engine.constraints import assume, constrain, is_null
 from leakline.static.engine.context import Context
 from leakline.static.engine.findings import Event, record
 from leakline.static.engine.handing import note_model
-from leakline.static.engine.heap import release, use
+from leakline.static.engine.heap import follow, release, use
 from leakline.static.engine.objects import (
     is_refused,
     limit,
@@ -209,6 +209,9 @@ def _out_objects(
 ) -> list[State]:
     states = []
     result: Value = ctx.terms.symbol("result", *site_of(row), s.epoch)
+    written = [owned.argument for owned in model.owned if owned.argument >= 0]
+    for place in _chosen(values, written):
+        follow(ctx, s, place)
     if any(_may_fail(ctx, owned) for owned in model.owned):
         failed = s.copy()
         if constrain(ctx, failed, result, _FAILED.get(model.success, (0, 0, None))):

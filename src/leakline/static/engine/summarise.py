@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from leakline.static.engine import memory
 from leakline.static.engine.blocks import Exit
+from leakline.static.engine.constraints import is_null
 from leakline.static.engine.context import Context
 from leakline.static.engine.correlation import possible_alternatives
 from leakline.static.engine.heap import bases_in
@@ -166,7 +167,9 @@ def _writes(
                         lost.update(_unnamed_parts(ctx, value))
                     name = namer.base(base)
                     namer.label = ("at", name, offset)
-                    writes.append(Write(name, offset, namer.value(value), size))
+                    exists = is_null(ctx, s, (base, 0)) is False
+                    written = namer.value(value)
+                    writes.append(Write(name, offset, written, size, not exists))
             elif size == memory.POINTER_BYTES and (kind != HEAP or base in reached):
                 lost.update(_pointers(ctx, s, value))
     limited = {number for base, number in namer.unknown.items() if base in s.ranges}

@@ -61,12 +61,17 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Memory at (base, offset) holds the value afterwards."""
+    """Memory at (base, offset) holds the value afterwards.
+
+    Attributes:
+        if_there: Nothing is written where the base is null.
+    """
 
     base: Name
     offset: int
     value: NamedValue
     size_bytes: int
+    if_there: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
