@@ -55,6 +55,21 @@ void freed_twice_bad(void) {
     free(p);
 }
 
+static char** appended(char** list, char* text) {
+    size_t count = 0;
+    while (list[count] != NULL) {
+        count++;
+    }
+    list = resized(list, (count + 2) * sizeof *list);
+    list[count] = text;
+    list[count + 1] = NULL;
+    return list;
+}
+
+char** stored_in_resized_ok(char** list) {
+    return appended(list, malloc(8));
+}
+
 void freed_where_null_came_back_ok(void) {
     char* p = malloc(8);
     char* q = realloc(p, some_size());

@@ -16,6 +16,7 @@ from leakline.static.engine.heap import ANY_FAMILY
 from leakline.static.engine.library_calls import apply_model
 from leakline.static.engine.projection import project
 from leakline.static.engine.ranges import NON_NULL
+from leakline.static.engine.resizing import meant
 from leakline.static.engine.state import State
 from leakline.static.engine.summary import (
     Disjunct,
@@ -148,7 +149,7 @@ def apply_summary(
     for latent in summary.latent:
         _bring_about(ctx, s, latent, row, values)
     states = []
-    disjuncts = _apart(ctx, summary.disjuncts)
+    disjuncts = _apart(ctx, meant(ctx, s, summary.disjuncts, values))
     last = len(disjuncts) - 1
     for number, disjunct in enumerate(disjuncts):
         state = s.copy() if number < last else s

@@ -6,7 +6,6 @@ zero releases the object and gives null, as the C library's own function does.
 
 from dataclasses import dataclass
 
-from leakline.static.engine import memory
 from leakline.static.engine.constraints import assume, is_null
 from leakline.static.engine.context import Context
 from leakline.static.engine.findings import Event, record
@@ -19,6 +18,7 @@ from leakline.static.engine.objects import (
 )
 from leakline.static.engine.ranges import UNBOUNDED, Range
 from leakline.static.engine.state import State
+from leakline.static.engine.summary import Disjunct, NamedValue
 from leakline.static.engine.values import SYMBOL, Value
 from leakline.static.instructions import Call, Invoke
 from leakline.static.models.language import Model, Owned, Resized
@@ -75,37 +75,67 @@ def _allocated(ctx: Context, s: State, call: Resizing) -> list[State]:
 
 
 def _emptied(ctx: Context, s: State, call: Resizing) -> list[State]:
-    """One state for each size that may be zero."""
+    """One state for each size that is meant to be zero: the object is released."""
     states = []
     for size in call.sizes:
-        zero = is_null(ctx, s, size)
-        if zero is False:
+        if not (is_null(ctx, s, size) or _hands_on(ctx, call, size)):
             continue
         emptied = s.copy()
         if limit(ctx, emptied, size, _ZERO):
-            _give_up(ctx, emptied, call, is_meant=zero or _hands_on(ctx, call, size))
+            family, name = call.resized.family, call.model.name
+            release(ctx, emptied, call.value, family, detail=name)
             states.append(without_result(ctx, emptied, call.model, call.row))
     return states
 
 
 def _hands_on(ctx: Context, call: Resizing, size: Value) -> bool:
     """Whether callers choose both the size and what is resized."""
-    if isinstance(size, int) or isinstance(call.value, int):
+    if isinstance(call.value, int) or not _is_argument(ctx, size):
         return False
-    is_argument = ctx.terms.keys[size[0]][0] == "arg" and size[1] == 0
-    return is_argument and ctx.terms.kinds[call.value[0]] == SYMBOL
+    return ctx.terms.kinds[call.value[0]] == SYMBOL
 
 
-def _give_up(ctx: Context, s: State, call: Resizing, *, is_meant: bool) -> None:
-    """Release the object, or, where a size only happens to be zero, say no more of it.
+def _is_argument(ctx: Context, value: Value) -> bool:
+    if isinstance(value, int) or value[1] != 0:
+        return False
+    return bool(ctx.terms.keys[value[0]][0] == "arg")
 
-    Programs rarely expect that: they would release it a second time.
+
+def meant(
+    ctx: Context, s: State, disjuncts: tuple[Disjunct, ...], values: list[Value]
+) -> tuple[Disjunct, ...]:
+    """The behaviours of a function, without that for a size that happens to be zero.
+
+    Programs rarely expect that what they resize is released: only when they pass zero.
     """
-    if is_meant:
-        family, name = call.resized.family, call.model.name
-        release(ctx, s, call.value, family, detail=name)
-    else:
-        memory.escape(ctx, s, call.value)
+    resized = {d.result for d in disjuncts if _names_argument(d.result)}
+    if not resized:
+        return disjuncts
+    return tuple(
+        d
+        for d in disjuncts
+        if d.result != 0
+        or not any(item.value in resized for item in d.frees)
+        or not any(_may_be_zero(ctx, s, values[k]) for k in _needed_zeros(d, values))
+    )
+
+
+def _names_argument(value: NamedValue | None) -> bool:
+    return isinstance(value, tuple) and value[0][0] == "arg" and value[1] == 0
+
+
+def _needed_zeros(d: Disjunct, values: list[Value]) -> list[int]:
+    """Arguments that are zero whenever the function behaves so."""
+    first, *others = map(set, d.alternatives)
+    return [
+        name[1]
+        for name, allowed in first.intersection(*others)
+        if name[0] == "arg" and allowed == _ZERO and name[1] < len(values)
+    ]
+
+
+def _may_be_zero(ctx: Context, s: State, value: Value) -> bool:
+    return is_null(ctx, s, value) is None and not _is_argument(ctx, value)
 
 
 def _is_more_than_nothing(ctx: Context, s: State, call: Resizing) -> bool:
