@@ -95,6 +95,12 @@ static void* keep_in_variable(void* slot) {
     return NULL;
 }
 
+static void* keep_for_a_while(void* slot) {
+    of_thread = take(slot);
+    of_thread = NULL;
+    return NULL;
+}
+
 static void* keep_on_stack(void* slot) {
     struct node* volatile mine = take(slot);
     (void)mine;

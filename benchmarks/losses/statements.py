@@ -13,6 +13,12 @@ FIELDS = 4
 # Mappings and libraries that a program may have at a time, and their words.
 MAPPINGS = 2
 LIBRARIES = 2
+# What threads may do with a reference, and why it is lost then.
+THREAD_FUNCTIONS = {
+    "keep_in_variable": "thread-exit",
+    "keep_on_stack": "thread-exit",
+    "keep_for_a_while": "overwritten",
+}
 
 
 class Statement(NamedTuple):
@@ -307,13 +313,14 @@ def _close_library(run: Statements) -> Statement | None:
 
 
 def _hand_to_thread(run: Statements) -> Statement | None:
-    """A thread takes the reference, keeps it, and ends."""
+    """A thread takes the reference, and ends, or overwrites it before."""
     found = run.block()
     if found is None:
         return None
     run.s[found[0]] = None
-    way = run.source.choice(["keep_in_variable", "keep_on_stack"])
-    return Statement(f"in_thread({way}, &s[{found[0]}]);", "thread-exit", way)
+    way = run.source.choice(list(THREAD_FUNCTIONS))
+    cause = THREAD_FUNCTIONS[way]
+    return Statement(f"in_thread({way}, &s[{found[0]}]);", cause, way)
 
 
 def _drop_in_scope(run: Statements) -> Statement:

@@ -69,6 +69,29 @@ static void test_slots_on_the_stack_are_not_stamped(void) {
     CHECK(clock_now() == before);
 }
 
+// Beside the frames of a thread lie its variables.
+static void test_slots_behind_the_end_of_the_stack_are_stamped(void) {
+    volatile uint64_t locals[16];
+    struct registers after;
+    for (unsigned number = 0; number < STRINGS; number++) {
+        for (unsigned i = 0; i < 16; i++) {
+            locals[i] = heap + 0xa000 + 64 * i;
+        }
+        uint64_t before = clock_now();
+        ll_hooks_set_stack_end((uintptr_t)(locals + 8));
+        call_hook(number, (uintptr_t)locals, 0, &after);
+        CHECK(clock_now() == before);
+        uint32_t place = call_hook(number, (uintptr_t)(locals + 8), 0, &after);
+        CHECK(are_kept(&after, (uintptr_t)(locals + 8)));
+        CHECK(tells(stamp_of(locals[8]), before + 1, place));
+        CHECK(clock_now() == before + (1U << number));
+        ll_hooks_set_stack_end((uintptr_t)&after - (1 << 20));
+        call_hook(number, (uintptr_t)(locals + 8), 0, &after);
+        CHECK(clock_now() == before + (1U << number));
+        ll_hooks_set_stack_end(0);
+    }
+}
+
 static void test_a_string_stamps_its_whole_words(void) {
     for (unsigned unit = 0; unit < 4; unit++) {
         for (unsigned i = 0; i < 16; i++) {
@@ -152,6 +175,7 @@ static void test_hooks(void) {
     test_every_word_is_stamped();
     test_other_words_are_not_stamped();
     test_slots_on_the_stack_are_not_stamped();
+    test_slots_behind_the_end_of_the_stack_are_stamped();
     test_a_string_stamps_its_whole_words();
     test_a_string_that_runs_downwards_stamps_what_lies_below();
     test_a_string_of_no_steps_stamps_nothing();

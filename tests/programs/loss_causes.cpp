@@ -90,6 +90,24 @@ CASE Node* tree_bad() {
     return new Node;
 }
 
+CASE char* in_worker_bad() {
+    return new char[311];
+}
+
+CASE char* beside_stack_bad() {
+    return new char[312];
+}
+
+// Missed by the checker: what a key holds is reachable to it for ever.
+CASE char* FN_of_key_bad() {
+    return new char[313];
+}
+
+// Missed by the checker: elements that a loop stores are not told apart.
+CASE char* FN_in_array_bad(int index) {
+    return new char[314 + index];
+}
+
 CASE void unmap_region() {
     void* region = mmap(nullptr, 3 * 4096, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -104,16 +122,59 @@ void* keep_in_thread(void*) { // loss(FN_at_thread_exit_bad): thread-exit
     return nullptr;
 }
 
-void* leave_thread(void*) { // loss(FN_at_pthread_exit_bad): thread-exit
+void* leave_thread(void*) {
     char* volatile mine = FN_at_pthread_exit_bad();
     KEEP(&mine);
-    pthread_exit(nullptr);
+    pthread_exit(nullptr); // loss(FN_at_pthread_exit_bad): thread-exit
 }
 
-CASE void run_thread(void* (*routine)(void*)) {
+void* overwrite_in_thread(void*) {
+    of_thread = in_worker_bad();
+    KEEP(&of_thread);
+    scrub();
+    of_thread = nullptr; // loss(in_worker_bad): overwritten
+    KEEP(&of_thread);
+    return nullptr;
+}
+
+void* overwrite_beside_stack(void* words) {
+    char* volatile* beside = static_cast<char* volatile*>(words);
+    beside[1] = beside_stack_bad();
+    scrub();
+    beside[1] = nullptr; // loss(beside_stack_bad): overwritten
+    scrub();
+    return nullptr;
+}
+
+void* keep_by_key(void* key) { // loss(FN_of_key_bad): thread-exit
+    pthread_setspecific(*static_cast<pthread_key_t*>(key), FN_of_key_bad());
+    return nullptr;
+}
+
+CASE void run_thread(void* (*routine)(void*), void* argument = nullptr,
+                     const pthread_attr_t* attributes = nullptr) {
     pthread_t thread;
-    pthread_create(&thread, nullptr, routine, nullptr);
+    pthread_create(&thread, attributes, routine, argument);
     pthread_join(thread, nullptr);
+}
+
+// The mapping of the stack goes on behind its end.
+CASE void run_on_mapping() {
+    constexpr size_t stack_bytes = 128 << 10;
+    void* mapping = mmap(nullptr, stack_bytes + 4096, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, mapping, stack_bytes);
+    run_thread(overwrite_beside_stack, static_cast<char*>(mapping) + stack_bytes,
+               &attributes);
+    pthread_attr_destroy(&attributes);
+}
+
+CASE void run_with_key() {
+    pthread_key_t key;
+    pthread_key_create(&key, nullptr);
+    run_thread(keep_by_key, &key);
 }
 
 CASE void drop_vector() {
@@ -166,6 +227,15 @@ CASE void shrink() {
     free(table);
 }
 
+CASE void drop_array() {
+    auto** items = static_cast<char**>(calloc(8, sizeof(char*)));
+    for (int i = 0; i < 8; i++) {
+        items[i] = FN_in_array_bad(i);
+    }
+    scrub();
+    free(items); // loss(FN_in_array_bad): container-freed
+}
+
 CASE void drop_tree() {
     static Node* root;
     root = tree_bad();
@@ -184,12 +254,16 @@ int main() {
     unmap_region();
     run_thread(keep_in_thread);
     run_thread(leave_thread);
+    run_thread(overwrite_in_thread);
+    run_with_key();
     drop_vector();
     release_unique();
     clear_globals(2);
     fail_to_grow(SIZE_MAX / 4);
     shrink();
+    drop_array();
     drop_tree();
+    run_on_mapping();
     scrub();
     return 0;
 }

@@ -17,6 +17,10 @@ SLOTS = {
     "in_deleted_object_bad": "owner->name",
     "FN_failed_realloc_bad": "grown",
     "tree_bad": "drop_tree()::root",
+    "FN_at_thread_exit_bad": "of_thread",
+    "FN_at_pthread_exit_bad": "mine",
+    "in_worker_bad": "of_thread",
+    "FN_in_array_bad": "items[...]",
 }
 
 
@@ -53,7 +57,7 @@ def test_cause_and_line_are_right(found: dict[str, dict[str, Any]]) -> None:
         # A statement of several lines counts by its first, a comment below by the last.
         own = {frame["line"] for frame in loss["frames"] if PROGRAM in frame["file"]}
         # Two frames are known of a store: here both may lie in the library's header.
-        if loss["cause"] != "thread-exit" and (own or mark[1] != "FN_in_unique_bad"):
+        if loss["precision"] != "function" and (own or mark[1] != "FN_in_unique_bad"):
             assert own & {number - 1, number}, mark[1]
 
 
@@ -62,11 +66,18 @@ def test_an_ended_thread_is_named_by_its_function(
 ) -> None:
     for name, function in (
         ("FN_at_thread_exit_bad", "keep_in_thread"),
-        ("FN_at_pthread_exit_bad", "leave_thread"),
+        ("FN_of_key_bad", "keep_by_key"),
     ):
         loss = found[name]["loss"]
         assert function in loss["frames"][0]["function"]
         assert (loss["frames"][0]["line"], loss["precision"]) == (0, "function")
+
+
+def test_blocks_lost_from_several_elements_are_one_finding(
+    found: dict[str, dict[str, Any]],
+) -> None:
+    items = found["FN_in_array_bad"]
+    assert (items["blocks"], items["notes"]) == (8, [])
 
 
 def test_slots_are_named(found: dict[str, dict[str, Any]]) -> None:

@@ -11,12 +11,14 @@
 
 #include "base/attributes.h"
 #include "entry/real.h"
+#include "entry/site.h"
 #include "format/records.h"
 #include "heap/heap.h"
 #include "lens/roots.h"
 #include "lens/stamps.h"
 #include "os/lock.h"
 #include "os/memory.h"
+#include "patch/hooks.h"
 #include "patch/patch.h"
 #include "patch/sites.h"
 #include "process/process.h"
@@ -42,9 +44,13 @@ static bool end_key_exists;
 
 static LL_THREAD_LOCAL struct {
     uintptr_t start;
+    uintptr_t frames_end; // above are libc's first frame and thread-local variables
     uintptr_t end;
     uintptr_t routine; // the program's first function on it
 } stack_range;
+
+// Where the thread called pthread_exit, 0 if it did not.
+static LL_THREAD_LOCAL uint32_t exit_site;
 
 // Adds one page of beginnings to the list of free ones.
 static void make_beginnings(void) {
@@ -80,18 +86,32 @@ static void give_back(struct beginning* beginning) {
     ll_lock_drop_masked(&beginnings_lock, mask);
 }
 
-// The part of the stack in use, and the thread-local variables above it, go with the
-// thread. What lies below is left over from calls that returned before.
-static void stamp_thread_exit(void) {
-    if (ll_stamps_on && stack_range.end != 0) {
-        uint32_t node = ll_stack_child(0, stack_range.routine, LL_NODE_exact_pc);
-        ll_stamp_thread_exit((uintptr_t)__builtin_frame_address(0), stack_range.end,
-                             node);
+// What the frames from `frames_start` on hold goes with the thread, and what its
+// thread-local variables do.
+static void stamp_thread_exit(uintptr_t frames_start) {
+    if (!ll_stamps_on || stack_range.end == 0) {
+        return;
     }
+    struct ll_ending ending = {
+        .frames_start = frames_start,
+        .frames_end = stack_range.frames_end,
+        .end = stack_range.end,
+        .node = exit_site != 0
+                    ? exit_site
+                    : ll_stack_child(0, stack_range.routine, LL_NODE_exact_pc),
+    };
+    ll_stamp_thread_exit(&ending);
+}
+
+// All frames have returned or were unwound. What destructors of keys do to the thread's
+// variables, libc's own clearing of the keys among it, is no loss any more but its end.
+static void stamp_thread_variables(void) {
+    stamp_thread_exit(stack_range.frames_end);
+    ll_hooks_set_stack_end(0);
 }
 
 static void end_thread(void) {
-    stamp_thread_exit();
+    stamp_thread_variables();
     ll_heap_thread_exit();
     ll_stack_thread_exit();
     if (stack_range.end != 0) {
@@ -99,9 +119,13 @@ static void end_thread(void) {
     }
 }
 
-// Other keys' destructors may still allocate, so ours waits for the last round.
+// Other keys' destructors may still allocate, so ours waits for the last round. In the
+// first one it comes before them, since its key was made first.
 static void on_key_destroyed(void* value) {
     uintptr_t round = (uintptr_t)value;
+    if (round == 1) {
+        stamp_thread_variables();
+    }
     if (round < PTHREAD_DESTRUCTOR_ITERATIONS &&
         pthread_setspecific(end_key, (void*)(round + 1)) == 0) {
         return;
@@ -146,24 +170,26 @@ static void announce_stack(void) {
     pthread_attr_destroy(&attributes);
 }
 
-static void begin_thread(uintptr_t routine) {
+static void begin_thread(uintptr_t routine, uintptr_t frames_end) {
     stack_range.routine = routine;
+    stack_range.frames_end = frames_end;
+    ll_hooks_set_stack_end(frames_end);
     announce_stack();
     await_end();
 }
 
 // The two first frames of threads end in a jump to the program's routine, so that they
-// do not appear in its call stacks.
+// do not appear in its call stacks, and its frame begins where theirs did.
 static void* begin_posix_thread(void* argument) {
     struct beginning beginning = *(struct beginning*)argument;
-    begin_thread((uintptr_t)beginning.routine.posix);
+    begin_thread((uintptr_t)beginning.routine.posix, (uintptr_t)__builtin_dwarf_cfa());
     give_back(argument);
     return beginning.routine.posix(beginning.argument);
 }
 
 static int begin_c11_thread(void* argument) {
     struct beginning beginning = *(struct beginning*)argument;
-    begin_thread((uintptr_t)beginning.routine.c11);
+    begin_thread((uintptr_t)beginning.routine.c11, (uintptr_t)__builtin_dwarf_cfa());
     give_back(argument);
     return beginning.routine.c11(beginning.argument);
 }
@@ -202,9 +228,10 @@ LL_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) 
     return error;
 }
 
-// The frames below are left without returning.
+// The frames above this one are left without returning.
 LL_EXPORT void pthread_exit(void* result) {
-    stamp_thread_exit();
+    exit_site = ll_stamps_on ? LL_SITE() : 0;
+    stamp_thread_exit(LL_CALLER().sp);
     ll_real()->pthread_exit(result);
     __builtin_unreachable();
 }

@@ -52,6 +52,12 @@ void ll_loss_describe(struct ll_block block, struct ll_group_key* key) {
     case LL_STAMP_thread_exit:
         key->cause = LL_CAUSE_thread_exit;
         key->loss = stamp.place;
+        key->loss_offset = stamp.offset;
+        break;
+    case LL_STAMP_thread_variable:
+        key->cause = LL_CAUSE_thread_variable;
+        key->loss = stamp.place;
+        key->loss_offset = stamp.offset;
         break;
     default:
         key->cause = LL_CAUSE_not_in_memory;

@@ -21,12 +21,14 @@ enum { GRANULE = 16 };
 enum { PIECE_BYTES = 1024 };
 
 // What the runtime writes in place of a return address; no code lies this low. Above
-// the mark's own bits stands the number of the word in the freed block.
+// the mark's own bits stands the number of the word in the freed block, or below the
+// frame or the thread pointer of a thread that ended.
 enum {
     MARK_BIRTH = 1,
     MARK_FREED = 2,
     MARK_UNMAPPED = 3,
     MARK_THREAD_EXIT = 4,
+    MARK_THREAD_VARIABLE = 5,
     MARK_BITS = 4,
     MARK_LIMIT = 0x10000,
 };
@@ -79,9 +81,9 @@ static bool is_searched(size_t size_bytes) {
     return ll_options.search_limit == 0 || size_bytes <= ll_options.search_limit;
 }
 
-static uint64_t freed_mark(uintptr_t offset) {
+static uint64_t mark_with(uint64_t mark, uintptr_t offset) {
     uintptr_t farthest = LL_STAMP_FAR;
-    return (offset < farthest ? offset : farthest) / 8 << MARK_BITS | MARK_FREED;
+    return (offset < farthest ? offset : farthest) / 8 << MARK_BITS | mark;
 }
 
 bool ll_stamps_refer(uintptr_t start, uintptr_t end) {
@@ -103,7 +105,7 @@ void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t si
             if (ll_births_on) {
                 ll_births_carry(at, *word);
             }
-            stamp(*word, site, freed_mark(at - block));
+            stamp(*word, site, mark_with(MARK_FREED, at - block));
             *word = 0;
         }
     }
@@ -157,10 +159,20 @@ void ll_stamp_unmapped(uintptr_t start, size_t size_bytes, uint32_t site) {
     ll_residence_close(&residence);
 }
 
-void ll_stamp_thread_exit(uintptr_t start, uintptr_t end, uint32_t node) {
-    uintptr_t slot = (start + 7) & -(uintptr_t)8;
-    size_t count = slot < end ? (end - slot + 7) / sizeof(uint64_t) : 0;
-    stamp_words((const uint64_t*)slot, count, slot, node, MARK_THREAD_EXIT);
+// Slots above `pointer` are libc's own, and nobody's variables.
+static void stamp_below(uintptr_t start, uintptr_t end, uintptr_t pointer,
+                        uint32_t node, uint64_t mark) {
+    for (uintptr_t slot = (start + 7) & -(uintptr_t)8; slot < end; slot += 8) {
+        uintptr_t below = slot < pointer ? pointer - slot : LL_STAMP_FAR;
+        stamp_words((const uint64_t*)slot, 1, slot, node, mark_with(mark, below));
+    }
+}
+
+void ll_stamp_thread_exit(const struct ll_ending* ending) {
+    stamp_below(ending->frames_start, ending->frames_end, ending->frames_end,
+                ending->node, MARK_THREAD_EXIT);
+    stamp_below(ending->frames_end, ending->end, (uintptr_t)__builtin_thread_pointer(),
+                ending->node, MARK_THREAD_VARIABLE);
 }
 
 static uint32_t cause_of(uint64_t mark, uint64_t clock) {
@@ -171,6 +183,8 @@ static uint32_t cause_of(uint64_t mark, uint64_t clock) {
         return LL_STAMP_unmapped;
     case MARK_THREAD_EXIT:
         return LL_STAMP_thread_exit;
+    case MARK_THREAD_VARIABLE:
+        return LL_STAMP_thread_variable;
     case MARK_BIRTH:
         return LL_STAMP_none;
     default:

@@ -32,9 +32,15 @@ void ll_stamp_unmapped(uintptr_t start, size_t size_bytes, uint32_t site);
 // One slot was unmapped by the call stack `site`; `pointer` is what it held.
 void ll_stamp_gone(uintptr_t slot, uintptr_t pointer, uint32_t site);
 
-// A thread ends; `start` to `end` is the live part of its stack, with its thread-local
-// variables. `node` is the thread's first frame.
-void ll_stamp_thread_exit(uintptr_t start, uintptr_t end, uint32_t node);
+// A thread that ends, and what goes with it: the live part of its stack and, above the
+// frames, its thread-local variables.
+struct ll_ending {
+    uintptr_t frames_start; // frames_end when all frames have returned
+    uintptr_t frames_end;   // the CFA of the program's first function on it
+    uintptr_t end;
+    uint32_t node; // where it ended
+};
+void ll_stamp_thread_exit(const struct ll_ending* ending);
 
 struct ll_stamp {
     uint64_t clock;
@@ -44,7 +50,9 @@ struct ll_stamp {
     uint64_t return_address;
     uint32_t cause;    // LL_STAMP_*
     uintptr_t granule; // the part of the block that it is a stamp of
-    uint32_t offset;   // of the slot in the freed block, LL_STAMP_FAR if too far
+    // Of the slot in the freed block, or below a frame or thread pointer; LL_STAMP_FAR
+    // if too far.
+    uint32_t offset;
 };
 
 enum {
@@ -53,7 +61,10 @@ enum {
     LL_STAMP_store,    // `place` and `return_address` tell the store
     LL_STAMP_freed,    // `place` is the node of the call stack that freed the container
     LL_STAMP_unmapped, // `place` is the node of the call stack that unmapped it
-    LL_STAMP_thread_exit, // `place` is the node of the thread's first frame
+    // `place` is the node of the thread's first frame, or of where it ended; `offset`
+    // is how far below the CFA of its first function the slot was.
+    LL_STAMP_thread_exit,
+    LL_STAMP_thread_variable, // the same; `offset` is below the thread pointer
 };
 
 enum { LL_STAMP_FAR = 0xfff * 8 };

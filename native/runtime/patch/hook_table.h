@@ -36,8 +36,8 @@ static inline uint64_t ll_saved_rsi(const struct ll_string_store* store) {
     return ((const uint64_t*)store)[-3];
 }
 
-// The last five are for the hooks themselves: assembly has no name for C functions
-// that it could rely on.
+// The last six are for the hooks themselves: assembly has no name for C functions and
+// variables that it could rely on.
 struct ll_hook_table {
     ll_hook* by_words[4]; // stores of 1, 2, 4, 8 words
     ll_hook* for_step;
@@ -52,9 +52,11 @@ struct ll_hook_table {
     void (*bear_words)(const struct ll_word_store*, unsigned words);
     void (*lose_lanes)(const struct ll_word_store*, uint64_t lanes,
                        unsigned lane_shift);
+    int64_t stack_end; // distance of the thread's `own_stack_end` from its pointer
 };
 #define LL_ENTRY_LOSE_STRING 176
 #define LL_ENTRY_COPY_STRING 184
 #define LL_ENTRY_LOSE_WORDS 192
 #define LL_ENTRY_BEAR_WORDS 200
 #define LL_ENTRY_LOSE_LANES 208
+#define LL_ENTRY_STACK_END 216

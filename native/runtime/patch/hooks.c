@@ -3,8 +3,10 @@
 // saved by the trampoline), and the place as their own return address.
 #include "patch/hooks.h"
 
+#include <stddef.h>
 #include <sys/mman.h>
 
+#include "base/attributes.h"
 #include "os/memory.h"
 #include "os/syscall.h"
 #include "patch/births.h"
@@ -18,11 +20,16 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-// Slots this close above the stack pointer belong to the current stack. A fresh frame
-// holds old words, and overwriting them loses nothing.
-#define STACK_REACH_SHIFT 23
+// Slots this close above the stack pointer belong to the current stack, unless it is
+// known to end between the two. A fresh frame holds old words, and overwriting them
+// loses nothing.
+#define STACK_REACH 0x800000
+
+static LL_THREAD_LOCAL uintptr_t own_stack_end;
 
 _Static_assert(sizeof(struct ll_granule_stamp) == 16, "one per granule");
+_Static_assert(offsetof(struct ll_hook_table, stack_end) == LL_ENTRY_STACK_END,
+               "assembly reads it");
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -44,8 +51,9 @@ _Static_assert(sizeof(struct ll_granule_stamp) == 16, "one per granule");
 #define STAMP_WORD(tick, place_at)                                                     \
     "movq (%rax), %rdx\n"                                                              \
     "subq %rsp, %rax\n"                                                                \
-    "shrq $" TEXT(STACK_REACH_SHIFT) ", %rax\n"                                        \
-    "je 1f\n"                                                                          \
+    "cmpq $" TEXT(STACK_REACH) ", %rax\n"                                              \
+    "jb 4f\n"                                                                          \
+    "3:\n"                                                                             \
     "movq %rdx, %rax\n"                                                                \
     "shrq $40, %rax\n"                                                                 \
     "cmpl $" TEXT(LL_HEAP_TAG) ", %eax\n"                                              \
@@ -61,12 +69,29 @@ _Static_assert(sizeof(struct ll_granule_stamp) == 16, "one per granule");
     "movl %eax, 12(%rdx)\n"                                                            \
     "1:\n"
 
+// Belongs behind the code that stamps words: a slot close above the stack pointer is
+// stamped after all if the stack's end lies between the two.
+#define LOOK_FOR_STACK_END                                                             \
+    "4:\n"                                                                             \
+    "addq %rsp, %rax\n"                                                                \
+    "pushq %rdx\n"                                                                     \
+    "movq " TEXT(LL_HOOK_TABLE) " + " TEXT(LL_ENTRY_STACK_END) ", %rdx\n"              \
+    "movq %fs:(%rdx), %rdx\n"                                                          \
+    "cmpq %rdx, %rax\n"                                                                \
+    "jb 5f\n"                                                                          \
+    "cmpq %rsp, %rdx\n"                                                                \
+    "5:\n"                                                                             \
+    "popq %rdx\n"                                                                      \
+    "jae 3b\n"                                                                         \
+    "jmp 1b\n"
+
 #define HOOK_FOR_WORD(name, tick)                                                      \
     __attribute__((naked)) static void name(void) {                                    \
         __asm__("pushq %rdx\n"                                                         \
                 STAMP_WORD(tick, 8)                                                    \
                 "popq %rdx\n"                                                          \
-                "ret\n");                                                              \
+                "ret\n"                                                                \
+                LOOK_FOR_STACK_END);                                                   \
     }
 
 #define HOOK_FOR_WORDS(name, size_bytes, tick)                                         \
@@ -85,7 +110,8 @@ _Static_assert(sizeof(struct ll_granule_stamp) == 16, "one per granule");
                 "popq %rbp\n"                                                          \
                 "popq %rbx\n"                                                          \
                 "popq %rdx\n"                                                          \
-                "ret\n");                                                              \
+                "ret\n"                                                                \
+                LOOK_FOR_STACK_END);                                                   \
     }
 // clang-format on
 
@@ -107,7 +133,17 @@ LL_IN_HOOK uint64_t ll_hooks_tick(void) {
 }
 
 LL_IN_HOOK bool ll_hooks_is_stack(uintptr_t slot) {
-    return (slot - (uintptr_t)__builtin_frame_address(0)) >> STACK_REACH_SHIFT == 0;
+    uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+    bool is_close = slot - sp < STACK_REACH;
+    return is_close && !(sp < own_stack_end && own_stack_end <= slot);
+}
+
+void ll_hooks_set_stack_end(uintptr_t end) {
+    own_stack_end = end;
+}
+
+static int64_t distance_of_stack_end(void) {
+    return (const char*)&own_stack_end - (const char*)__builtin_thread_pointer();
 }
 
 // Without vector registers, which the hooks do not save.
@@ -154,6 +190,7 @@ static void fill(void) {
     *table = is_among_threads ? hooks_among_threads() : hooks_alone();
     ll_string_hooks_fill(table);
     ll_lanes_fill(table);
+    table->stack_end = distance_of_stack_end();
     if (ll_births_on || ll_origins_with_stacks()) {
         ll_word_hooks_fill(table);
     }

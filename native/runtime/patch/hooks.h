@@ -50,3 +50,7 @@ void ll_hooks_stamp_range(uintptr_t start, size_t size_bytes,
 
 // True for slots on the current stack.
 bool ll_hooks_is_stack(uintptr_t slot);
+
+// Where the frames of the calling thread's own stack end: libc puts the thread's
+// variables above them, and those are no stack. 0 if that is not known.
+void ll_hooks_set_stack_end(uintptr_t end);

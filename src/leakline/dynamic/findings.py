@@ -39,23 +39,30 @@ def make_findings(
 
 def _added_up(
     keys: list[GroupKey], groups: Groups, builder: StackBuilder
-) -> tuple[GroupKey, HeapGroup]:
-    """Groups of one name differ in recursion only; the shortest stack stands for all."""
+) -> tuple[list[GroupKey], HeapGroup]:
+    """Groups of one name read the same; the one with the shortest stack comes first."""
     if len(keys) == 1:
-        return keys[0], groups[keys[0]]
+        return keys, groups[keys[0]]
     total = HeapGroup()
     for key in keys:
         total.add(groups[key])
-    total.notes.append(
-        f"Added up over {len(keys)} call stacks that differ in their recursion only."
+    stacks = len({(key.stack, key.leader) for key in keys})
+    if stacks > 1:
+        total.notes.append(
+            f"Added up over {stacks} call stacks that differ in their recursion only."
+        )
+    ordered = sorted(
+        keys, key=lambda key: (len(builder.calls(key.stack)), -groups[key].bytes, key)
     )
-    shortest = min(keys, key=lambda key: (len(builder.calls(key.stack)), key.stack))
-    return shortest, total
+    return ordered, total
 
 
-def _finding(name: str, key: GroupKey, group: HeapGroup, losses: Losses) -> Finding:
+def _finding(
+    name: str, keys: list[GroupKey], group: HeapGroup, losses: Losses
+) -> Finding:
     builder = losses.builder
-    loss, path, notes = losses.explain(key, group.birth)
+    key = keys[0]
+    loss, path, notes = losses.explain_all(keys, group.birth)
     finding = Finding(
         id=name,
         engines=(Engine.REACH, Engine.LOSS) if loss else (Engine.REACH,),

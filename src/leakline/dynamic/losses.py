@@ -1,6 +1,6 @@
 """Where and why the last reference to the blocks of a group went, with all evidence."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -9,12 +9,19 @@ from leakline.dynamic.hints import Hints
 from leakline.dynamic.merge import GroupKey
 from leakline.dynamic.refined import Refinement, why_not
 from leakline.dynamic.sites import loss_at_site
-from leakline.dynamic.slots import slot_in_freed, slot_of_store
+from leakline.dynamic.slots import (
+    one_name,
+    slot_in_first_frame,
+    slot_in_freed,
+    slot_of_store,
+    thread_variable,
+)
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.traces import Trace
 from leakline.model.finding import Cause, Loss, PathStep, Precision
 from leakline.model.stack import Stack
 from leakline.recording._format import Cause as LossCause
+from leakline.recording._format import Node
 from leakline.symbols.resolve import Address
 
 _CAUSES = {
@@ -22,7 +29,10 @@ _CAUSES = {
     LossCause.CONTAINER_FREED: Cause.CONTAINER_FREED,
     LossCause.UNMAPPED: Cause.UNMAPPED,
     LossCause.THREAD_EXIT: Cause.THREAD_EXIT,
+    LossCause.THREAD_VARIABLE: Cause.THREAD_EXIT,
 }
+# Of blocks that one call lost from many slots, so many of those are named.
+_SLOTS_NAMED = 32
 _UNSEEN = "no store that was seen overwrote a reference to it"
 _CONCLUDED = f"{_UNSEEN}; the variable is concluded from the code, not seen"
 _UNKNOWN = (
@@ -62,6 +72,22 @@ class Losses:
         """What was read of the modules."""
         return self._hints.reader
 
+    def explain_all(self, keys: Sequence[GroupKey], birth: int = 0) -> Explained:
+        """The loss of several groups that read the same; that of the first is shown."""
+        first = self.explain(keys[0], birth)
+        if len(keys) == 1 or first.loss is None:
+            return first
+        ways = [(_CAUSES.get(key.cause), key.loss) for key in keys]
+        alike = [key for key, way in zip(keys, ways, strict=True) if way == ways[0]]
+        names = [self._slot(key) for key in alike[1:_SLOTS_NAMED]]
+        slot, others = one_name([first.loss.slot, *names])
+        notes = list(first.notes)
+        if others:
+            notes.append(f"Some of these blocks were held by {others}.")
+        if len(set(ways)) > 1:
+            notes.append(f"One of {len(set(ways))} call stacks of the loss is shown.")
+        return Explained(replace(first.loss, slot=slot), first.path, tuple(notes))
+
     def explain(self, key: GroupKey, birth: int = 0) -> Explained:
         """The loss of a group's blocks.
 
@@ -78,13 +104,11 @@ class Losses:
         if cause is None or not key.loss:
             return Explained(None)
         stack = self.builder.stack(key.loss)
-        if cause is Cause.THREAD_EXIT and stack.frames:
-            # The thread's function is known, not where in it the thread ended.
+        slot = self._slot(key) or self._stored_by(birth)
+        if cause is Cause.THREAD_EXIT and self._is_function(key.loss):
             first = replace(stack.frames[0], line=0, column=0)
-            stack = replace(stack, frames=(first, *stack.frames[1:]))
-            slot = self._stored_by(birth)
+            stack = replace(stack, frames=(first,))
             return Explained(Loss(cause, stack, slot, Precision.FUNCTION))
-        slot = self._slot(key, cause) or self._stored_by(birth)
         return Explained(Loss(cause, stack, slot))
 
     def _without_store(self, key: GroupKey) -> Explained:
@@ -114,25 +138,41 @@ class Losses:
             return seen
         return replace(seen, slot=guess.slot)
 
-    def _slot(self, key: GroupKey, cause: Cause) -> str | None:
+    def _slot(self, key: GroupKey) -> str | None:
         """The slot that held the last reference in memory."""
-        place = self._innermost(key.loss)
-        if place is not None and cause is Cause.OVERWRITTEN:
-            return slot_of_store(self._hints.reader, place)
-        if place is not None and cause is Cause.CONTAINER_FREED:
-            return slot_in_freed(self._hints.reader, place, key.loss_offset)
-        return None
+        calls = self._places(key.loss)
+        if not calls:
+            return None
+        match key.cause:
+            case LossCause.OVERWRITTEN:
+                return slot_of_store(self.reader, calls[0])
+            case LossCause.CONTAINER_FREED:
+                return slot_in_freed(self.reader, calls[0], key.loss_offset)
+            case LossCause.THREAD_EXIT:
+                return slot_in_first_frame(self.reader, calls, key.loss_offset)
+            case LossCause.THREAD_VARIABLE:
+                seen = [*calls, *self._places(key.stack)]
+                return thread_variable(self.reader, seen, key.loss_offset)
+            case _:
+                return None
+
+    def _is_function(self, stack: int) -> bool:
+        """Whether a thread's function is known, but not where in it the thread ended."""
+        calls = self.builder.calls(stack)
+        return len(calls) == 1 and bool(calls[0].flags & Node.EXACT_PC)
 
     def _stored_by(self, stack: int) -> str | None:
         """The slot that the innermost call of a stack stored to."""
-        place = self._innermost(stack) if stack else None
-        return slot_of_store(self._hints.reader, place) if place is not None else None
+        calls = self._places(stack) if stack else []
+        return slot_of_store(self.reader, calls[0]) if calls else None
 
-    def _innermost(self, stack: int) -> Address | None:
+    def _places(self, stack: int) -> list[Address]:
+        """The code of a stack's calls, innermost first; none if that is not known."""
         calls = self.builder.calls(stack)
         if not calls or not calls[0].address:
-            return None
-        return self.builder.table.addresses[calls[0].address]
+            return []
+        addresses = self.builder.table.addresses
+        return [addresses[call.address] for call in calls if call.address]
 
 
 def _function(stack: Stack) -> str:

@@ -101,6 +101,13 @@ class Lvalues:
         except (Uncertain, ELFError, KeyError, ValueError):
             return None
 
+    def of_thread(self, address: int, distance: int) -> Lvalue | None:
+        """The variable at a distance from the thread pointer, as some code knows it."""
+        try:
+            return self._thread_local(address, distance)
+        except (Uncertain, ELFError, KeyError, ValueError):
+            return None
+
     def variable_at(self, at: int, code: Sequence[int]) -> str | None:
         """The variable at an address, with its member if some code knows its type."""
         names = []

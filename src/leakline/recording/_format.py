@@ -86,6 +86,7 @@ class Cause(IntEnum):
     UNMAPPED = 4
     THREAD_EXIT = 5
     SITE = 6
+    THREAD_VARIABLE = 7
 
 
 class Group(IntEnum):

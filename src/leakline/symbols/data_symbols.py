@@ -41,7 +41,7 @@ def read_thread_symbols(elf: ElfFile) -> DataSymbols:
     a shared object are not known before it is loaded.
     """
     blocks = [one for one in elf.segments if one.kind == SEGMENT_THREAD_LOCAL]
-    if not blocks or not elf.has_interpreter:
+    if not blocks or not elf.is_program:
         return DataSymbols([], [], [])
     alignment = max(blocks[0].alignment, 1)
     size = (blocks[0].memory_size + alignment - 1) // alignment * alignment

@@ -17,6 +17,7 @@ SECTION_64 = struct.Struct("<IIQQQQIIQQ")
 SEGMENT_64 = struct.Struct("<IIQQQQQQ")
 NOTE = struct.Struct("<III")
 COMPRESSION_64 = struct.Struct("<IIQQ")
+DYNAMIC_64 = struct.Struct("<qQ")
 
 CLASS_64 = 2
 LITTLE_ENDIAN = 1
@@ -30,6 +31,9 @@ SECTION_CODE = 4
 SECTION_COMPRESSED = 0x800
 NOTE_BUILD_ID = 3
 COMPRESSION_ZLIB = 1
+FIXED_PROGRAM = 2
+DYNAMIC_FLAGS_1 = 0x6FFFFFFB
+POSITION_INDEPENDENT_PROGRAM = 0x08000000
 
 # Beyond this a section is taken for damage; the largest real ones are far smaller.
 SECTION_LIMIT_BYTES = 2 << 30
@@ -96,6 +100,16 @@ class ElfFile:
     def has_interpreter(self) -> bool:
         """Whether a dynamic loader starts this program."""
         return any(s.kind == SEGMENT_INTERPRETER for s in self.segments)
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it was linked as a program; the C library can be started, too."""
+        entries = self.section(".dynamic")
+        whole = entries[: len(entries) // DYNAMIC_64.size * DYNAMIC_64.size]
+        return self.kind == FIXED_PROGRAM or any(
+            tag == DYNAMIC_FLAGS_1 and value & POSITION_INDEPENDENT_PROGRAM
+            for tag, value in DYNAMIC_64.iter_unpack(whole)
+        )
 
     def has_contents(self, name: str) -> bool:
         """Whether the section exists and its bytes are in this file."""
