@@ -70,3 +70,24 @@ def test_output_and_status_are_the_same(command: str, scratch: Path) -> None:
         # That run made plans of what the command starts, for this one.
         assert run(prefix, command, scratch) == plain
     assert "lenses reach, loss" in report.read_text()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        # Neither lens has room for its tables there: patches go while sites are armed.
+        "sh -c 'ulimit -v 400000; echo $((1 + 1)); exit 3'",
+        # Loads libraries, which are patched and then armed.
+        "iconv -f LATIN1 -t UTF-16 input.txt | cksum",
+    ],
+)
+def test_both_lenses_that_change_code_go_unnoticed_together(
+    command: str, scratch: Path
+) -> None:
+    report = scratch.parent / "report.txt"
+    prefix = watching(report, "--lens", "loss,accesses")
+    plain = run([], command, scratch)
+    # The first run makes the plans of what the command starts, for the second.
+    assert [run(prefix, command, scratch) for _ in range(2)] == [plain, plain]
+    assert "lenses reach, loss, accesses" in report.read_text()
+    assert "not fit" not in " ".join(report.read_text().split())

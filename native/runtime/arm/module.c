@@ -209,6 +209,21 @@ void ll_arm_let_tables_go(void) {
     ll_arm_visit_modules(let_table_go, NULL);
 }
 
+static void disarm(struct ll_arm_module* module, void* unused) {
+    (void)unused;
+    const struct ll_arm_site* sites = module->plan.sites;
+    uint32_t count = module->plan.header->site_count;
+    for (uint32_t i = 0; i < count; i += sites[i].site_count) {
+        if ((module->unfit[i / 8] & 1 << i % 8) == 0) {
+            ll_text_disarm(module, &sites[i]);
+        }
+    }
+}
+
+void ll_arm_disarm_all(void) {
+    ll_arm_visit_modules(disarm, NULL);
+}
+
 static void forget(struct ll_arm_module* module) {
     ll_stubs_unmap(module);
     ll_arm_plan_close(&module->plan);

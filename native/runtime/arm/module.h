@@ -28,6 +28,9 @@ void ll_arm_end_census(void);
 // from their files.
 void ll_arm_let_tables_go(void);
 
+// Disarms all sites, while no other thread runs and the scheduler has ended.
+void ll_arm_disarm_all(void);
+
 // Calls `visit` with every module that is loaded.
 void ll_arm_visit_modules(void (*visit)(struct ll_arm_module* module, void* context),
                           void* context);

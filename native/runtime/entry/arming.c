@@ -26,6 +26,8 @@ static struct {
     uint32_t unseen;
 } totals;
 
+static bool has_ended;
+
 static const char* sentence_for(struct ll_arm_result result) {
     if (result.refused != 0) {
         return "the system forbids to arm code: accesses in it are not seen: ";
@@ -68,7 +70,7 @@ static void arm_what_is_loaded(void) {
 }
 
 void ll_arming_modules_change(void) {
-    if (!ll_touches_on || !ll_process_is_watched()) {
+    if (!ll_touches_on || has_ended || !ll_process_is_watched()) {
         return;
     }
     // From the moment the loader says that it will change the list until it says that
@@ -121,6 +123,15 @@ void ll_arming_give_up_traps(void) {
                                  "the program uses breakpoints itself: code is sampled"
                                  " no more");
     }
+}
+
+void ll_arming_end(void) {
+    ll_schedule_stop();
+    ll_arm_disarm_all();
+    has_ended = true;
+    ll_process_note_not_seen(LL_NOT_SEEN_accesses, 0,
+                             "code is sampled no more, since the process limited its"
+                             " own address space");
 }
 
 // Threads that run code see a write to it as a whole, or it must be poked.

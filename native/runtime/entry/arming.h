@@ -15,5 +15,8 @@ void ll_arming_give_up_traps(void);
 // The program makes code of its own, which nobody can arm.
 void ll_arming_code_is_made(void);
 
+// Samples no more, so that patches can be undone; no other thread runs.
+void ll_arming_end(void);
+
 // The loader is about to change the list of modules, or has changed it.
 void ll_arming_modules_change(void);

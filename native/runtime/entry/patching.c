@@ -280,9 +280,12 @@ void ll_patching_start(void) {
 }
 
 void ll_patching_end(void) {
-    // The scheduler of lens `accesses` writes to the same code meanwhile.
-    if (!ll_stamps_on || ll_touches_on || !ll_process_is_watched()) {
+    if (!ll_stamps_on || !ll_process_is_watched() || !ll_patch_can_be_undone()) {
         return;
+    }
+    // Sites are armed for the code as it is patched.
+    if (ll_touches_on) {
+        ll_arming_end();
     }
     if (ll_patch_undo()) {
         ll_sites_withdraw();

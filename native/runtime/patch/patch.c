@@ -147,10 +147,11 @@ void ll_patch_lock_clock(void) {
     }
 }
 
+bool ll_patch_can_be_undone(void) {
+    return !clock_is_locked;
+}
+
 bool ll_patch_undo(void) {
-    if (clock_is_locked) {
-        return false;
-    }
     for (uint32_t i = 0; i < module_count; i++) {
         if (modules[i].plan.header != NULL && !ll_text_restore(&modules[i])) {
             return false;

@@ -44,8 +44,11 @@ void ll_patch_end_census(void);
 // To be called once, before the process has a second thread.
 void ll_patch_lock_clock(void);
 
+// False when there may be a second thread.
+bool ll_patch_can_be_undone(void);
+
 // Writes the original code back everywhere and unmaps the trampolines. False, and
-// nothing changed, when there may be a second thread, or the system forbids it.
+// nothing changed, when the system forbids it.
 bool ll_patch_undo(void);
 
 // The store whose trampoline wrote a place into a stamp; 0 when no patched module has
