@@ -10,7 +10,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import accuracy_injected, accuracy_redis, accuracy_table
+from benchmarks import (
+    accuracy_figures,
+    accuracy_injected,
+    accuracy_redis,
+    accuracy_table,
+)
 
 
 def main() -> int:
@@ -25,32 +30,70 @@ def main() -> int:
     parser.add_argument("--only", choices=["table", "joined", "redis", "injected"])
     parser.add_argument("--programs", default=",".join(accuracy_injected.PROGRAMS_RUN))
     arguments = parser.parse_args()
-    missed = 0
+    parts = {
+        "table": _table,
+        "joined": _joined,
+        "injected": _injected,
+        "redis": _redis,
+    }
     with tempfile.TemporaryDirectory(prefix="leakline-accuracy-") as scratch:
-        if arguments.only in (None, "table"):
-            for seed in range(1, arguments.seeds + 1):
-                workload = accuracy_table.Workload(
-                    arguments.objects, arguments.probes, seed, arguments.seconds
-                )
-                result = accuracy_table.measure(workload, Path(scratch))
-                print(accuracy_table.render(workload, result), flush=True)
-                missed += not result.is_good()
-        if arguments.only in (None, "joined"):
-            small = accuracy_table.Workload(200_000, 4_000, 1, arguments.seconds)
-            both = accuracy_table.measure_lenses(small, Path(scratch))
-            print(accuracy_table.render_lenses(small, both), flush=True)
-            missed += both["pages,accesses"].precision < 1
-        if arguments.only in (None, "injected"):
-            for program in arguments.programs.split(","):
-                leaks = accuracy_injected.measure(program, Path(scratch))
-                print(accuracy_injected.render(leaks), flush=True)
-                missed += not leaks.is_good()
-        if arguments.only in (None, "redis"):
-            for seed in range(1, arguments.seeds + 1):
-                found = accuracy_redis.measure(Path(scratch), seed)
-                print(accuracy_redis.render(found), flush=True)
-                missed += not found.is_good()
+        missed = sum(
+            part(arguments, Path(scratch))
+            for name, part in parts.items()
+            if arguments.only in (None, name)
+        )
     return 1 if missed else 0
+
+
+def _seeds(arguments: argparse.Namespace) -> range:
+    return range(1, arguments.seeds + 1)
+
+
+def _workload(arguments: argparse.Namespace, seed: int) -> accuracy_table.Workload:
+    return accuracy_table.Workload(
+        arguments.objects, arguments.probes, seed, arguments.seconds
+    )
+
+
+def _table(arguments: argparse.Namespace, scratch: Path) -> int:
+    """HashTable under lens pages; returns how many goals were missed."""
+    missed = 0
+    for seed in _seeds(arguments):
+        workload = _workload(arguments, seed)
+        result = accuracy_table.measure(workload, scratch)
+        print(accuracy_table.render(workload, result), flush=True)
+        missed += not result.is_good()
+    return missed
+
+
+def _joined(arguments: argparse.Namespace, scratch: Path) -> int:
+    """HashTable under both lenses."""
+    workload = _workload(arguments, 1)
+    both = accuracy_table.measure_lenses(workload, scratch)
+    print(accuracy_table.render_lenses(workload, both), flush=True)
+    return int(both["pages,accesses"].precision < 1)
+
+
+def _injected(arguments: argparse.Namespace, scratch: Path) -> int:
+    """Leaks in real programs."""
+    runs = []
+    for program in arguments.programs.split(","):
+        for seed in _seeds(arguments):
+            result = accuracy_injected.measure(program, seed, scratch)
+            runs.append(accuracy_figures.summarise(result))
+            print(accuracy_figures.render(runs[-1]), flush=True)
+    print(accuracy_figures.figures(runs), flush=True)
+    return sum(not one.is_good for one in runs)
+
+
+def _redis(arguments: argparse.Namespace, scratch: Path) -> int:
+    """A server under lens pages."""
+    missed = 0
+    for seed in _seeds(arguments):
+        found = accuracy_redis.measure(scratch, seed)
+        print(accuracy_redis.render(found), flush=True)
+        missed += not found.is_good()
+    return missed
 
 
 if __name__ == "__main__":

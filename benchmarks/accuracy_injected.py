@@ -66,7 +66,7 @@ def command(*words: str, stdin: Path | None = None, text_bytes: int = 0) -> Run:
 PROGRAMS_RUN: dict[str, Run] = {
     "sqlite": command("sqlite3", stdin=PROGRAMS / "queries.sql"),
     "lua": command("lua5.4", str(PROGRAMS / "trees.lua"), "14"),
-    "perl": command("perl", str(PROGRAMS / "words.pl"), "{text}", text_bytes=4 << 20),
+    "perl": command("perl", str(PROGRAMS / "words.pl"), "{text}", text_bytes=24 << 20),
     "cppcheck": command(
         "cppcheck",
         "-q",
@@ -148,6 +148,7 @@ class Result:
     """Everything about one program."""
 
     program: str
+    seed: int
     outcomes: dict[str, Outcome]
 
     def recall(self, mode: str, predicate: Predicate) -> tuple[int, int]:
@@ -175,7 +176,7 @@ class Result:
         outcome = self.outcomes[mode]
         return [one for one in outcome.blocks.values() if predicate(one, outcome)]
 
-    def sites_found(self, seed: int = 1) -> tuple[int, int]:
+    def sites_found(self) -> tuple[int, int]:
         """Of some sites that leaked, drawn at random, those that were reported."""
         outcome = self.outcomes[DEFAULT]
         leaked: dict[Site, bool] = {}
@@ -187,7 +188,7 @@ class Result:
                 leaked[block.site] = leaked.get(block.site, False) or idle(
                     block, outcome
                 )
-        random = Random(seed)  # noqa: S311 - the same sites in every run
+        random = Random(self.seed)  # noqa: S311 - the same sites in every run
         drawn = random.sample(sorted(leaked), min(SITES, len(leaked)))
         return sum(leaked[site] for site in drawn), len(drawn)
 
@@ -209,18 +210,22 @@ def _not_leaked(blocks: list[Block]) -> Counter[Site]:
     return Counter(block.site for block in blocks if block.leaked_ms is None)
 
 
-def measure(program: str, scratch: Path) -> Result:
+def measure(program: str, seed: int, scratch: Path) -> Result:
     """Run one program in every mode."""
     run = PROGRAMS_RUN[program]
     _run(run, "lens=reach,accesses", scratch)
     make_plans(scratch)
     outcomes = {
-        mode: _run(run, f"lens=reach,accesses:sampling_ppm={rate}", scratch)
-        for mode, rate in RATES.items()
+        mode: _run(run, f"{lenses}:skip_free_seed={seed}", scratch)
+        for mode, lenses in _modes()
     }
-    both = f"lens=reach,pages,accesses:sampling_ppm={FULL}"
-    outcomes[JOINED] = _run(run, both, scratch)
-    return Result(program, outcomes)
+    return Result(program, seed, outcomes)
+
+
+def _modes() -> Iterator[tuple[str, str]]:
+    for mode, rate in RATES.items():
+        yield mode, f"lens=reach,accesses:sampling_ppm={rate}"
+    yield JOINED, f"lens=reach,pages,accesses:sampling_ppm={FULL}"
 
 
 def _run(run: Run, options: str, scratch: Path) -> Outcome:
@@ -293,39 +298,3 @@ def _read(recording: Path) -> Outcome:
             lower.get(address),
         )
     return outcome
-
-
-def render(result: Result) -> str:
-    """The rows of one program: figure 10, figure 11, recall and the 34 sites."""
-    found, old = result.recall(DEFAULT, idle)
-    joined_found, joined_old = result.recall(JOINED, idle_by_pages)
-    sites, drawn = result.sites_found()
-    first = (
-        f"{result.program}: {_leaks(result):,} leaks injected at 0.1 %; recall "
-        f"{_share(found, old)} of {old:,} old ones, with pages "
-        f"{_share(joined_found, joined_old)} of {joined_old:,}; of {drawn} leaking "
-        f"sites drawn, {sites} found"
-    )
-    lines = [first]
-    for mode in [*RATES, JOINED]:
-        predicate = idle_by_pages if mode == JOINED else idle
-        lines.append(f"  {mode:18} {_false(result, mode, predicate)}")
-    lines += [
-        f"  {name:22} {_false(result, DEFAULT, predicate)}"
-        for name, predicate in PREDICATES.items()
-    ]
-    return "\n".join(lines)
-
-
-def _leaks(result: Result) -> int:
-    blocks = result.outcomes[DEFAULT].blocks.values()
-    return sum(block.leaked_ms is not None for block in blocks)
-
-
-def _false(result: Result, mode: str, predicate: Predicate) -> str:
-    extra, reported = result.false_positives(mode, predicate)
-    return f"{extra:,} of {reported:,} reported are false ({_share(extra, reported)})"
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.4f}" if whole else "-"

@@ -197,6 +197,26 @@ def mappings(smaps: str) -> Iterator[Mapping]:
         yield Mapping(is_armed_text, int(sizes["Size"]), int(sizes["Anonymous"]))
 
 
+def test_what_cannot_be_armed_in_a_library_loaded_later_is_told(tmp_path: Path) -> None:
+    source, program = tmp_path / "later.c", tmp_path / "later"
+    source.write_text(
+        "#include <dlfcn.h>\n"
+        'int main(void) { return dlopen("libz.so.1", RTLD_NOW) == 0; }\n'
+    )
+    subprocess.run(["gcc", source, "-o", program, "-ldl"], check=True)
+    file = tmp_path / "recording"
+    command = [str(LEAKLINE), "run", "--lens", "accesses", "-o", str(file)]
+    command += ["--error-exitcode", "0", "--"]
+    for _ in range(2):  # the first run makes the plan for the second
+        file.unlink(missing_ok=True)
+        subprocess.run(
+            [*command, program], check=True, capture_output=True, timeout=120
+        )
+    told = [one for one in report_of(file)["run"]["not_seen"] if "libz" in one]
+    assert len(told) == 1
+    assert re.search(r"[0-9]+ of [0-9]+ loads and stores are not seen", told[0])
+
+
 def test_a_process_stays_alone_for_calls_that_need_it(
     build: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -20,10 +20,11 @@
 #include "os/own_thread.h"
 #include "process/process.h"
 
-// Sites of all modules, and those of them that are never seen.
+// Sites of what is loaded at the start, and those of them that are never seen.
 static struct {
     uint32_t sites;
     uint32_t unseen;
+    bool are_noted;
 } totals;
 
 static bool has_ended;
@@ -45,6 +46,22 @@ static const char* sentence_for(struct ll_arm_result result) {
     return NULL;
 }
 
+// Of what is loaded later each module is told by itself.
+static void count_unseen(const struct dl_phdr_info* info, uint32_t sites,
+                         uint32_t unseen) {
+    if (!totals.are_noted) {
+        totals.sites += sites;
+        totals.unseen += unseen;
+    } else if (unseen > 0) {
+        char text[160];
+        char* end = ll_append_number(text, unseen, " of ");
+        ll_append_number(end, sites,
+                         " loads and stores are not seen, and a block that only they"
+                         " use looks stale, in ");
+        ll_note_about_module(LL_NOT_SEEN_accesses, LL_PLAN_OK, text, info);
+    }
+}
+
 static int arm_one(struct dl_phdr_info* info, size_t size, void* unused) {
     (void)size;
     (void)unused;
@@ -57,8 +74,7 @@ static int arm_one(struct dl_phdr_info* info, size_t size, void* unused) {
             ll_note_about_module(LL_NOT_SEEN_accesses, (uint32_t)result.verdict,
                                  sentence, info);
         }
-        totals.sites += result.sites;
-        totals.unseen += result.sites - result.armable;
+        count_unseen(info, result.sites, result.sites - result.armable);
     }
     return 0;
 }
@@ -165,6 +181,7 @@ void ll_arming_start(void) {
     if (totals.unseen > 0) {
         note_unseen_sites();
     }
+    totals.are_noted = true;
     if (!ll_own_thread_start(ll_schedule_run)) {
         ll_process_note_not_seen(LL_NOT_SEEN_accesses, 0,
                                  "no thread could be started: code is sampled once");
