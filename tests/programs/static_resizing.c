@@ -39,6 +39,14 @@ static void* resized(void* old, size_t bytes) {
     return realloc(old, bytes);
 }
 
+static void* resized_array(void* old, size_t count, size_t bytes) {
+    void* block = reallocarray(old, count, bytes);
+    if (block == NULL && (old == NULL || (count != 0 && bytes != 0))) {
+        abort();
+    }
+    return block;
+}
+
 void to_nothing_by_wrapper_ok(void) {
     char* p = malloc(8);
     p = resized(p, 0);
@@ -55,11 +63,16 @@ void freed_twice_bad(void) {
     free(p);
 }
 
-static char** appended(char** list, char* text) {
+static size_t length(char** list) {
     size_t count = 0;
     while (list[count] != NULL) {
         count++;
     }
+    return count;
+}
+
+static char** appended(char** list, char* text) {
+    size_t count = length(list);
     list = resized(list, (count + 2) * sizeof *list);
     list[count] = text;
     list[count + 1] = NULL;
@@ -68,6 +81,18 @@ static char** appended(char** list, char* text) {
 
 char** stored_in_resized_ok(char** list) {
     return appended(list, malloc(8));
+}
+
+static char** also_appended(char** list, char* text) {
+    size_t count = length(list);
+    list = resized_array(list, count + 2, sizeof *list);
+    list[count] = text;
+    list[count + 1] = NULL;
+    return list;
+}
+
+char** stored_in_resized_array_ok(char** list) {
+    return also_appended(list, malloc(8));
 }
 
 void freed_where_null_came_back_ok(void) {

@@ -4,7 +4,7 @@ Resizing keeps the object's identity, so that all who share it stay right. A siz
 zero releases the object and gives null, as the C library's own function does.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leakline.static.engine.constraints import assume, is_null
 from leakline.static.engine.context import Context
@@ -18,7 +18,7 @@ from leakline.static.engine.objects import (
 )
 from leakline.static.engine.ranges import UNBOUNDED, Range
 from leakline.static.engine.state import State
-from leakline.static.engine.summary import Disjunct, NamedValue
+from leakline.static.engine.summary import Conditions, Disjunct, NamedValue
 from leakline.static.engine.values import SYMBOL, Value
 from leakline.static.instructions import Call, Invoke
 from leakline.static.models.language import Model, Owned, Resized
@@ -111,31 +111,31 @@ def meant(
     resized = {d.result for d in disjuncts if _names_argument(d.result)}
     if not resized:
         return disjuncts
-    return tuple(
-        d
-        for d in disjuncts
-        if d.result != 0
-        or not any(item.value in resized for item in d.frees)
-        or not any(_may_be_zero(ctx, s, values[k]) for k in _needed_zeros(d, values))
-    )
+    found = []
+    for d in disjuncts:
+        if d.result == 0 and any(item.value in resized for item in d.frees):
+            kept = [one for one in d.alternatives if _is_meant(ctx, s, one, values)]
+            if kept:
+                found.append(replace(d, alternatives=tuple(kept)))
+        else:
+            found.append(d)
+    return tuple(found)
 
 
 def _names_argument(value: NamedValue | None) -> bool:
     return isinstance(value, tuple) and value[0][0] == "arg" and value[1] == 0
 
 
-def _needed_zeros(d: Disjunct, values: list[Value]) -> list[int]:
-    """Arguments that are zero whenever the function behaves so."""
-    first, *others = map(set, d.alternatives)
-    return [
-        name[1]
-        for name, allowed in first.intersection(*others)
+def _is_meant(
+    ctx: Context, s: State, conditions: Conditions, values: list[Value]
+) -> bool:
+    """Whether all arguments that must be zero are, or are for callers to choose."""
+    zeros = [
+        values[name[1]]
+        for name, allowed in conditions
         if name[0] == "arg" and allowed == _ZERO and name[1] < len(values)
     ]
-
-
-def _may_be_zero(ctx: Context, s: State, value: Value) -> bool:
-    return is_null(ctx, s, value) is None and not _is_argument(ctx, value)
+    return all(is_null(ctx, s, zero) or _is_argument(ctx, zero) for zero in zeros)
 
 
 def _is_more_than_nothing(ctx: Context, s: State, call: Resizing) -> bool:
