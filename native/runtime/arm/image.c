@@ -36,34 +36,44 @@ static bool is_for_loaded_text(const struct image* image,
            sum.prefixes == header->text_sum.prefixes;
 }
 
-static bool write_back(const struct ll_arm_plan* plan, const struct ll_arm_site* site,
-                       uint8_t* copy, const struct image* image) {
-    uint64_t offset = ll_arm_jump_at(site) - (uint64_t)plan->header->text_address;
-    if (offset > image->size_bytes - LL_ARM_JUMP_LENGTH) {
-        return false;
+struct copy {
+    const struct image* image;
+    uint8_t* bytes;
+    bool is_whole; // false: a group lies outside of the text
+};
+
+static void write_back(const struct ll_arm_module* module,
+                       const struct ll_arm_site* site, struct copy* copy) {
+    uint64_t text_address = (uint64_t)module->plan.header->text_address;
+    uint64_t offset = ll_arm_jump_at(site) - text_address;
+    if (offset > copy->image->size_bytes - LL_ARM_JUMP_LENGTH) {
+        copy->is_whole = false;
+        return;
     }
     for (uint8_t i = 0; i < site->armed_length; i++) {
-        copy[offset + i] = site->original[i];
+        copy->bytes[offset + i] = site->original[i];
     }
-    return true;
 }
 
-// Groups without stubs run as they are. False when a group lies outside of the text.
-static bool write_back_unfit(struct ll_arm_module* module, uint8_t* copy,
-                             const struct image* image) {
-    const struct ll_arm_site* sites = module->plan.sites;
-    uint32_t count = module->plan.header->site_count;
-    for (uint32_t i = 0; i < count; i += sites[i].site_count) {
-        if (ll_stubs_are_mapped(module, &sites[i])) {
-            continue;
-        }
-        module->unfit[i / 8] |= (uint8_t)(1 << i % 8);
-        module->unfit_count += sites[i].site_count;
-        if (!write_back(&module->plan, &sites[i], copy, image)) {
-            return false;
-        }
+// Groups without stubs run as they are.
+static void write_back_unfit(struct ll_arm_module* module, uint32_t number,
+                             void* context) {
+    const struct ll_arm_site* site = &module->plan.sites[number];
+    if (!ll_stubs_are_mapped(module, site)) {
+        ll_arm_set_unfit(module, number);
+        write_back(module, site, context);
     }
-    return true;
+}
+
+// It is made ready elsewhere: code that others run is right at any time.
+static bool put_in_place(struct ll_arm_module* module, struct copy* copy) {
+    size_t size = copy->image->size_bytes;
+    if (module->lacks_room) {
+        ll_arm_visit_groups(module, write_back_unfit, copy);
+    }
+    long start = (long)copy->image->start;
+    return copy->is_whole && ll_syscall(SYS_mremap, copy->bytes, size, size,
+                                        MREMAP_MAYMOVE | MREMAP_FIXED, start) == start;
 }
 
 bool ll_image_arm(struct ll_arm_module* module, const struct ll_patch_target* target) {
@@ -71,18 +81,16 @@ bool ll_image_arm(struct ll_arm_module* module, const struct ll_patch_target* ta
     if (!is_for_loaded_text(&image, module->plan.header, target)) {
         return false;
     }
-    // It is made ready elsewhere: code that others run is right at any time.
-    long copy =
+    long mapped =
         ll_syscall(SYS_mmap, 0, image.size_bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
                    MAP_PRIVATE, module->plan.file.file, image.offset);
-    if (copy < 0) {
+    if (mapped < 0) {
         return false;
     }
-    if ((!module->lacks_room || write_back_unfit(module, (uint8_t*)copy, &image)) &&
-        ll_syscall(SYS_mremap, copy, image.size_bytes, image.size_bytes,
-                   MREMAP_MAYMOVE | MREMAP_FIXED, image.start) == (long)image.start) {
-        return true;
+    struct copy copy = {.image = &image, .bytes = (uint8_t*)mapped, .is_whole = true};
+    if (!put_in_place(module, &copy)) {
+        ll_syscall(SYS_munmap, mapped, image.size_bytes);
+        return false;
     }
-    ll_syscall(SYS_munmap, copy, image.size_bytes);
-    return false;
+    return true;
 }

@@ -12,7 +12,7 @@
 #include "os/memory.h"
 #include "os/syscall.h"
 
-enum { MODULES_MAX = 512, SITES_AT_ONCE = 4096 };
+enum { MODULES_MAX = 512 };
 
 static struct ll_arm_module* modules;
 static uint32_t module_count;
@@ -96,24 +96,18 @@ static bool fits(const struct ll_arm_module* module, const struct ll_arm_site* s
            !is_fixed(fixed, address, site->length) && ll_stubs_are_mapped(module, site);
 }
 
-static void arm_fitting(struct ll_arm_module* module,
-                        const struct ll_patch_target* target,
-                        const struct fixed* fixed) {
-    uint32_t read = 0;
-    const struct ll_arm_site* sites = module->plan.sites;
-    uint32_t count = module->plan.header->site_count;
-    for (uint32_t i = 0; i < count; i += sites[i].site_count) {
-        if (fits(module, &sites[i], target, fixed)) {
-            ll_text_arm(module, &sites[i]);
-        } else {
-            module->unfit[i / 8] |= (uint8_t)(1 << i % 8);
-            module->unfit_count += sites[i].site_count;
-        }
-        // The whole table would be in memory at the end.
-        if (i / SITES_AT_ONCE != read / SITES_AT_ONCE) {
-            ll_arm_plan_let_go(&module->plan);
-            read = i;
-        }
+struct arming {
+    const struct ll_patch_target* target;
+    const struct fixed* fixed;
+};
+
+static void arm_fitting(struct ll_arm_module* module, uint32_t number, void* context) {
+    const struct arming* arming = context;
+    const struct ll_arm_site* site = &module->plan.sites[number];
+    if (fits(module, site, arming->target, arming->fixed)) {
+        ll_text_arm(module, site);
+    } else {
+        ll_arm_set_unfit(module, number);
     }
 }
 
@@ -123,7 +117,8 @@ static void arm_in_place(struct ll_arm_module* module,
     struct fixed fixed = {.start = target->text_start, .size = size};
     module->unfit_count = 0;
     ll_patch_visit_fixed(target->text_start, fix, &fixed);
-    arm_fitting(module, target, &fixed);
+    struct arming arming = {target, &fixed};
+    ll_arm_visit_groups(module, arm_fitting, &arming);
     if (fixed.bytes != NULL) {
         ll_memory_unmap(fixed.bytes, size);
     }

@@ -74,8 +74,19 @@ static bool stub_pages_are_sound(const struct ll_arm_plan* plan) {
     return true;
 }
 
+// Only the header is read where the whole file is mapped. A large file may come into
+// memory two megabytes at a time.
+static size_t keep_header_alone(struct ll_plan_file* file) {
+    size_t file_bytes = file->size_bytes;
+    if (file_bytes > LL_PAGE_SIZE) {
+        ll_syscall(SYS_munmap, file->start + LL_PAGE_SIZE, file_bytes - LL_PAGE_SIZE);
+        file->size_bytes = LL_PAGE_SIZE;
+    }
+    return file_bytes;
+}
+
 // False when the file is not as long as its tables.
-static bool find_tables(struct ll_arm_plan* plan) {
+static bool find_tables(struct ll_arm_plan* plan, size_t file_bytes) {
     const struct ll_arm_header* header = plan->header;
     size_t code =
         ((size_t)header->page_count + header->text_page_count + 1) * LL_PAGE_SIZE;
@@ -83,7 +94,7 @@ static bool find_tables(struct ll_arm_plan* plan) {
     size_t sites = (size_t)header->site_count * sizeof *plan->sites;
     size_t stub_pages = (size_t)header->stub_page_count * sizeof *plan->stub_pages;
     plan->tables_bytes = mappings + sites + stub_pages;
-    if (code + plan->tables_bytes != plan->file.size_bytes) {
+    if (code + plan->tables_bytes != file_bytes) {
         return false;
     }
     // A library without code that could be armed is no reason to complain.
@@ -130,9 +141,11 @@ enum ll_plan_verdict ll_arm_plan_open(const char* folder, const uint8_t* build_i
     if (verdict != LL_PLAN_OK) {
         return verdict;
     }
+    size_t file_bytes = keep_header_alone(&plan->file);
     plan->header = (const struct ll_arm_header*)plan->file.start;
-    if (!is_for(plan->header, build_id, build_id_length) || !find_tables(plan) ||
-        !sum_is_right(plan) || !sites_are_sound(plan) || !stub_pages_are_sound(plan)) {
+    if (!is_for(plan->header, build_id, build_id_length) ||
+        !find_tables(plan, file_bytes) || !sum_is_right(plan) ||
+        !sites_are_sound(plan) || !stub_pages_are_sound(plan)) {
         ll_arm_plan_close(plan);
         return LL_PLAN_DAMAGED;
     }

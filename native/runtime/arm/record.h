@@ -94,6 +94,29 @@ static inline bool ll_arm_is_fit(const struct ll_arm_module* module, uint32_t nu
     return (module->unfit[number / 8] >> number % 8 & 1) == 0;
 }
 
+static inline void ll_arm_set_unfit(struct ll_arm_module* module, uint32_t number) {
+    module->unfit[number / 8] |= (uint8_t)(1 << number % 8);
+    module->unfit_count += module->plan.sites[number].site_count;
+}
+
+// Calls `visit` with the number of the first site of each group of the module.
+static inline void ll_arm_visit_groups(struct ll_arm_module* module,
+                                       void (*visit)(struct ll_arm_module* module,
+                                                     uint32_t number, void* context),
+                                       void* context) {
+    enum { SITES_AT_ONCE = 4096 };
+    uint32_t read = 0;
+    for (uint32_t i = 0; i < module->plan.header->site_count;
+         i += module->plan.sites[i].site_count) {
+        visit(module, i, context);
+        // The whole table would be in memory at the end.
+        if (i / SITES_AT_ONCE != read / SITES_AT_ONCE) {
+            ll_arm_plan_let_go(&module->plan);
+            read = i;
+        }
+    }
+}
+
 static inline struct ll_arm_place* ll_arm_place_of(const struct ll_arm_record* record) {
     return &ll_arm.places[record - ll_arm.records];
 }
