@@ -1,6 +1,6 @@
 # One name per thing a developer does; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-guards test-native test-packages test-python bench bench-accuracy bench-check bench-losses bench-pages bench-real bench-plans bench-robust bench-stress clean
+.PHONY: help setup demo check format test test-guards test-native test-packages test-python bench bench-accuracy bench-check bench-formal bench-losses bench-pages bench-real bench-plans bench-robust bench-stress bench-suites clean
 
 BIN := .venv/bin
 SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
@@ -77,12 +77,18 @@ bench-check: setup  ## Of these the static checker, beside other analysers
 	tools/install_packages.sh cppcheck
 	$(BIN)/python -m benchmarks.check
 
+bench-formal: setup  ## Losses of random programs, against the semantics of their language
+	$(BIN)/python -m benchmarks.formal
+
 bench-losses: setup  ## Whether losses are told where an oracle has them
 	$(BIN)/python -m benchmarks.losses
 
 bench-real: setup  ## The static checker and other analysers on Debian sources
 	tools/install_packages.sh cppcheck
 	$(BIN)/python -m benchmarks.real
+
+bench-suites: setup  ## Tests of real programs that `leakline cc` compiled
+	$(BIN)/python -m benchmarks.suites
 
 bench-stress: setup  ## Runs while code is armed and disarmed all the time
 	tools/install_packages.sh $(TEST_PACKAGES)

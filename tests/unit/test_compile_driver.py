@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from leakline.compile.command_line import read_command_line
+from leakline.compile.command_line import CommandLine
 from leakline.compile.compiler import OVERRIDE, Compiler, find_compiler
 from leakline.compile.driver import additions_for
 from leakline.compile.response import expand
@@ -14,11 +14,11 @@ COMPILER = Compiler("/usr/bin/clang", "/plugin.so")
 
 
 def added(*words: str, compiler: Compiler = COMPILER) -> tuple[str, ...]:
-    return additions_for(read_command_line(words), compiler).flags
+    return additions_for(CommandLine(words), compiler).flags
 
 
 def said(*words: str, compiler: Compiler = COMPILER) -> str:
-    return " ".join(additions_for(read_command_line(words), compiler).notices)
+    return " ".join(additions_for(CommandLine(words), compiler).notices)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_response_files_are_read(tmp_path: Path) -> None:
     outer = tmp_path / "outer"
     outer.write_text(f"-O2 @{inner}")
     assert expand([f"@{outer}"]) == ["-O2", "-DNAME=a b", "x y.c"]
-    assert read_command_line([f"@{outer}"]).sources == ("x y.c",)
+    assert CommandLine([f"@{outer}"]).sources == ["x y.c"]
     assert expand(["@missing"]) == ["@missing"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from itertools import pairwise
 
 from leakline.compile.response import expand
@@ -77,50 +76,67 @@ _KERNEL = frozenset({"-ffreestanding", "-mcmodel=kernel", "-D__KERNEL__", "-mker
 _WITHOUT_LIBC = frozenset({"-nostdlib", "-nodefaultlibs", "-nolibc"})
 
 
-@dataclass(frozen=True, slots=True)
 class CommandLine:
-    """The words of one call of the compiler, sorted.
+    """The words of one call of the compiler; response files are looked into.
 
-    Attributes:
-        sources: Inputs that become instrumented code.
-        links: It makes a program or library, not objects.
-        is_static: What it links has no dynamic loader.
-        has_lto: It asks for optimisation at link time.
-        has_libc: False when it links without the C library.
-        is_kernel: The code is for a kernel or a machine without a system.
-        target: The machine and system named, if any.
-        optimises: Some optimisation is asked for.
-        has_separator: A word `--` ends the options.
+    No dataclass: to load those takes longer than all else that `leakline cc` does.
     """
 
-    sources: tuple[str, ...]
-    links: bool
-    is_static: bool
-    has_lto: bool
-    has_libc: bool
-    is_kernel: bool
-    target: str
-    optimises: bool
-    has_separator: bool
+    __slots__ = ("_options", "_words")
 
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = expand(words)
+        self._options = [word for word in self._words if word.startswith("-")]
 
-def read_command_line(words: Sequence[str]) -> CommandLine:
-    """Sort the words behind the compiler's name; response files are looked into."""
-    expanded = expand(words)
-    options = [word for word in expanded if word.startswith("-")]
-    is_query = any(_is_query(word) for word in options)
-    inputs = _inputs(expanded)
-    return CommandLine(
-        sources=() if is_query else tuple(_compiled(inputs, expanded)),
-        links=bool(inputs) and not is_query and _WITHOUT_LINKING.isdisjoint(options),
-        is_static="-static" in options or "-static-pie" in options,
-        has_lto=_last_switch(options, "-flto", "-fno-lto"),
-        has_libc=_WITHOUT_LIBC.isdisjoint(options),
-        is_kernel=not _KERNEL.isdisjoint(options),
-        target=_target(expanded),
-        optimises=_optimises(options),
-        has_separator="--" in expanded,
-    )
+    @property
+    def sources(self) -> list[str]:
+        """Inputs that become instrumented code."""
+        return [] if self._is_query else _compiled(_inputs(self._words), self._words)
+
+    @property
+    def links(self) -> bool:
+        """It makes a program or library, not objects."""
+        is_linking = _WITHOUT_LINKING.isdisjoint(self._options)
+        return is_linking and not self._is_query and bool(_inputs(self._words))
+
+    @property
+    def is_static(self) -> bool:
+        """What it links has no dynamic loader."""
+        return "-static" in self._options or "-static-pie" in self._options
+
+    @property
+    def has_lto(self) -> bool:
+        """It asks for optimisation at link time."""
+        return _last_switch(self._options, "-flto", "-fno-lto")
+
+    @property
+    def has_libc(self) -> bool:
+        """False when it links without the C library."""
+        return _WITHOUT_LIBC.isdisjoint(self._options)
+
+    @property
+    def is_kernel(self) -> bool:
+        """The code is for a kernel or a machine without a system."""
+        return not _KERNEL.isdisjoint(self._options)
+
+    @property
+    def target(self) -> str:
+        """The machine and system named, if any."""
+        return _target(self._words)
+
+    @property
+    def optimises(self) -> bool:
+        """Some optimisation is asked for."""
+        return _optimises(self._options)
+
+    @property
+    def has_separator(self) -> bool:
+        """A word `--` ends the options."""
+        return "--" in self._words
+
+    @property
+    def _is_query(self) -> bool:
+        return any(_is_query(word) for word in self._options)
 
 
 def _is_query(word: str) -> bool:

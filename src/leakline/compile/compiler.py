@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from leakline.errors import CompileError
 
@@ -14,7 +13,6 @@ _NATIVE = os.path.join(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Compiler:
     """A clang and what makes it note losses.
 
@@ -22,8 +20,11 @@ class Compiler:
         plugin: None when Leakline was installed without it.
     """
 
-    path: str
-    plugin: str | None
+    __slots__ = ("path", "plugin")
+
+    def __init__(self, path: str, plugin: str | None) -> None:
+        self.path = path
+        self.plugin = plugin
 
 
 def find_compiler(driver: str) -> Compiler:

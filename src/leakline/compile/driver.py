@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 
-from leakline.compile.command_line import read_command_line
+from leakline.compile.command_line import CommandLine
 from leakline.compile.compiler import LLVM_MAJOR, find_compiler
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leakline.compile.command_line import CommandLine
     from leakline.compile.compiler import Compiler
 
 # Exit codes of a clang that did its work, well or with errors in the source.
 _SOUND_ENDS = (0, 1)
 
 
-@dataclass(frozen=True, slots=True)
 class Additions:
     """What is added to a command line, and what has to be said about it.
 
@@ -29,14 +26,17 @@ class Additions:
         notices: Sentences for the user.
     """
 
-    flags: tuple[str, ...]
-    notices: tuple[str, ...] = ()
+    __slots__ = ("flags", "notices")
+
+    def __init__(self, flags: tuple[str, ...], notices: tuple[str, ...] = ()) -> None:
+        self.flags = flags
+        self.notices = notices
 
 
 def compile_with(driver: str, words: Sequence[str]) -> int:
     """Run clang as `leakline cc` does; return its exit code."""
     compiler = find_compiler(driver)
-    line = read_command_line(words)
+    line = CommandLine(words)
     additions = additions_for(line, compiler)
     if "--print-flags" in words:
         print(" ".join(additions_for(_ANY_SOURCE, compiler).flags))
@@ -124,4 +124,4 @@ def _ended(command: list[str]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-_ANY_SOURCE = read_command_line(["-c", "-O2", "source.c"])
+_ANY_SOURCE = CommandLine(["-c", "-O2", "source.c"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +24,8 @@ def _read(name: str) -> list[str] | None:
             text = file.read()
     except OSError:
         return None
+    import shlex  # takes longer to load than a call without such files may take
+
     try:
         return shlex.split(text)
     except ValueError:

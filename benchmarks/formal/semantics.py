@@ -122,8 +122,9 @@ class Machine:
     @run.register
     def _(self, command: Read) -> None:
         address = self._shifted(command, command.offset)
+        if address is None:
+            raise Invalid(command)
         cells = self._cells(command, address)
-        assert address is not None
         self._set(command, command.variable, cells[address.cell])
 
     @run.register
