@@ -102,6 +102,24 @@ CASE void loop_bad(int count) {
     KEEP(last);
 } // loss(loop_bad): out-of-scope loop_bad last
 
+CASE char* reused_bad(void) {
+    return malloc(207);
+}
+
+CASE int drop(void) {
+    char* mine = reused_bad();
+    mine[0] = 'a';
+    return mine[0]; // loss(reused_bad): out-of-scope drop mine
+}
+
+// The variable still holds the address of a block that was freed; in all likelihood the
+// next one gets it.
+CASE int free_and_drop(void) {
+    char* volatile old = malloc(207);
+    free(old);
+    return drop();
+}
+
 int main(void) {
     int sum = parse("!text");
     warm_up();
@@ -111,6 +129,7 @@ int main(void) {
     use_error_path(205);
     use_error_path(100);
     loop_bad(3);
+    sum += free_and_drop();
     scrub();
     printf("%d\n", sum);
     return 0;

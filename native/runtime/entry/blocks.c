@@ -4,6 +4,7 @@
 
 #include "base/copy.h"
 #include "heap/inspect.h"
+#include "lens/delays.h"
 #include "lens/ordinals.h"
 #include "patch/births.h"
 #include "stack/handed.h"
@@ -22,6 +23,10 @@ static void stamp_rest(char* block, size_t old_size, size_t size_bytes, ll_site 
     }
 }
 
+static bool is_delayed(void* block) {
+    return (ll_releases_watched & LL_RELEASES_DELAYED) != 0 && ll_delays_keep(block);
+}
+
 static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site) {
     char* moved = ll_heap_allocate(size_bytes, site);
     if (moved != NULL) {
@@ -33,7 +38,9 @@ static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site)
         }
         clear(block, kept);
         ll_stamp_birth((uintptr_t)moved);
-        ll_heap_release(block);
+        if (!is_delayed(block)) {
+            ll_heap_release(block);
+        }
     }
     return moved;
 }
@@ -58,7 +65,8 @@ uintptr_t ll_entry_end_of_watched(const void* block) {
     if (LL_UNLIKELY(ll_ordinals_on)) {
         ll_ordinals_freed(start);
     }
-    if (ll_stamps_refer(start, end)) {
+    if (ll_stamps_refer(start, end) ||
+        (ll_releases_watched & LL_RELEASES_DELAYED) != 0) {
         return end;
     }
     ll_handed_take();
@@ -78,5 +86,5 @@ bool ll_entry_before_release(void* block, uintptr_t end, ll_site site) {
     if (ll_stamps_on) {
         ll_stamp_freed(start, start, end, site);
     }
-    return true;
+    return !is_delayed(block);
 }

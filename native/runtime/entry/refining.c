@@ -10,6 +10,7 @@
 #include "entry/sentences.h"
 #include "entry/signals.h"
 #include "format/records.h"
+#include "lens/delays.h"
 #include "lens/ordinals.h"
 #include "os/lock.h"
 #include "os/memory.h"
@@ -66,6 +67,7 @@ static void watch(void) {
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
                                  "code cannot be trapped here; nothing was refined");
     } else {
+        ll_delays_start();
         ll_signals_take_traps();
     }
 }

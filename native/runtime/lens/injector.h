@@ -5,7 +5,11 @@
 #include <stdint.h>
 
 // What has to be known of a free before it happens: bits of `ll_releases_watched`.
-enum { LL_RELEASES_STAMPED = 1, LL_RELEASES_SKIPPED = 2 };
+enum {
+    LL_RELEASES_STAMPED = 1,
+    LL_RELEASES_SKIPPED = 2,
+    LL_RELEASES_DELAYED = 4,
+};
 extern uint8_t ll_releases_watched;
 
 // Reads the options. Before the program's first instruction.
