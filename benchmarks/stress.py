@@ -6,23 +6,19 @@ commands run once. Every output and exit status must be the plain program's.
 """
 
 import argparse
-import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.commands import COMMANDS, make_folder, run
 from leakline.cli.environment import runtime_library
 from leakline.patching.plans import plan_folder
 from leakline.recording.create import create_recording
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "tests/programs/patch_robustness.cpp"
-COMMANDS: list[str] = json.loads(
-    (ROOT / "tests/programs/real_commands.json").read_text()
-)
 LEAKLINE = Path(sys.executable).parent / "leakline"
 RUN_LIMIT_S = 600  # the first run of a compiler plans for minutes
 WAYS = {
@@ -42,7 +38,7 @@ def main() -> int:
     arguments = parser.parse_args()
     noticed = 0
     with tempfile.TemporaryDirectory(prefix="leakline-stress-") as scratch:
-        for way, options in WAYS.items():
+        for way, options in WAYS.items() if arguments.runs else ():
             alike = robust_runs(Path(scratch), options, arguments.runs)
             print(f"{way}: {alike} of {arguments.runs} runs alike", flush=True)
             noticed += arguments.runs - alike
@@ -97,35 +93,22 @@ def _one_run(program: Path, scratch: Path, options: str) -> tuple[int, bytes]:
 def same_commands(scratch: Path) -> int:
     """Run real commands; return how many behaved as without Leakline."""
     folder = scratch / "work"
-    folder.mkdir()
-    licence = Path("/usr/share/common-licenses/GPL-3").read_text()
-    (folder / "input.txt").write_text(licence * 5)
+    make_folder(folder)
     os.environ["LEAKLINE_OPTIONS"] = "arm_stress=1"
     prefix = [str(LEAKLINE), "run", "--lens", "accesses", "--error-exitcode", "0"]
     prefix += ["--report-file", str(scratch / "report"), "--"]
-    alike = 0
-    for command in COMMANDS:
-        plain = _output([], command, folder)
-        # The first run makes the plans of what the command starts, for the second.
-        watched = [_output(prefix, command, folder) for _ in range(2)]
-        if all(one == plain for one in watched):
-            alike += 1
-        else:
-            print(f"differs: {command}\n  plain {plain}\n  under {watched}", flush=True)
-    return alike
+    return sum(_is_same(prefix, command, folder) for command in COMMANDS)
 
 
-def _output(prefix: list[str], command: str, folder: Path) -> tuple[int, bytes, bytes]:
-    shutil.rmtree(folder / "r", ignore_errors=True)
-    done = subprocess.run(
-        [*prefix, "bash", "-c", command],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=RUN_LIMIT_S,
-    )
-    return done.returncode, done.stdout, done.stderr
+def _is_same(prefix: list[str], command: str, folder: Path) -> bool:
+    plain = run([], command, folder, RUN_LIMIT_S)
+    # The first run makes the plans of what the command starts, for the second.
+    watched = [run(prefix, command, folder, RUN_LIMIT_S) for _ in range(2)]
+    is_same = all(one == plain for one in watched)
+    print(f"{'same' if is_same else 'DIFFERS'}: {command!r:.100}", flush=True)
+    if not is_same:
+        print(f"  plain {plain}\n  under {watched}", flush=True)
+    return is_same
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from benchmarks.commands import COMMANDS, run
 
 from leakline.cli.environment import runtime_library
 from leakline.recording.create import create_recording
 
 from .conftest import Outcome
-from .test_real_programs import COMMANDS, run, scratch, watching
+from .test_real_programs import scratch, watching
 
 __all__ = ["scratch"]
 

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
+from benchmarks.commands import COMMANDS, run
 
 from .command import Build
 from .preload import run_both_ways
-from .test_real_programs import COMMANDS, run, scratch, watching
+from .test_real_programs import scratch, watching
 
 __all__ = ["scratch"]
 

@@ -1,6 +1,5 @@
 """Programs nobody here wrote behave the same under Leakline as without it."""
 
-import json
 import os
 import shutil
 import signal
@@ -11,39 +10,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.commands import COMMANDS, make_folder, run
 
 from leakline.patching.kinds import PlanKind
 from leakline.patching.plans import Wanted, modules_of, prepare
 
 from .conftest import LEAKLINE, Outcome
 
-# Shell commands with deterministic output; run in a scratch folder with `input.txt`.
-COMMANDS: list[str] = json.loads(
-    (Path(__file__).parent.parent / "programs/real_commands.json").read_text()
-)
-
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Path:
     """Return a folder with a text file of a few thousand lines."""
     folder = tmp_path / "work"
-    folder.mkdir()
-    licence = Path("/usr/share/common-licenses/GPL-3").read_text()
-    (folder / "input.txt").write_text(licence * 5)
+    make_folder(folder)
     return folder
-
-
-def run(prefix: list[str], command: str, folder: Path) -> tuple[int, bytes, bytes]:
-    shutil.rmtree(folder / "r", ignore_errors=True)
-    done = subprocess.run(
-        [*prefix, "bash", "-c", command],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    return done.returncode, done.stdout, done.stderr
 
 
 def watching(report: Path, *options: str) -> list[str]:
