@@ -102,8 +102,9 @@ def _resolution(sampling: SamplingRecord, snapshot: Snapshot) -> str:
             "are stale"
         )
     length_ms = sampling.window_ns / sampling.windows / _NS_PER_MS
+    windows = "1 window" if sampling.windows == 1 else f"{sampling.windows} windows"
     return (
-        f"accesses of code that can be armed were watched in {sampling.windows} windows "
+        f"accesses of code that can be armed were watched in {windows} "
         f"of {length_ms:.0f} ms, every {cpu_ms / sampling.windows:.0f} ms of CPU time; "
         "armed code runs slower, so a block used more seldom than every fraction of a "
         "window may be called stale although it is in use"

@@ -42,7 +42,7 @@ def _promise(tracking: TrackingRecord) -> str:
     return (
         f"no block was idle for less than is said; uses are told apart by {unit}; "
         f"{tracking.watched_pages:,} of {tracking.pages:,} pages were watched at the "
-        f"end, after {tracking.scans:,} scans"
+        f"end, after {tracking.scans:,} {'scan' if tracking.scans == 1 else 'scans'}"
     )
 
 
