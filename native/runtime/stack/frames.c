@@ -154,11 +154,11 @@ static uint32_t finish_at_join(struct ll_walker* walker,
         ll_sweep();
         return ll_frames_capture(walker, caller);
     }
+    walker->folded_recursion = false;
     if (LL_UNLIKELY(!ll_levels_add_frames(walker, LL_LEVELS_JOINED))) {
         // There are no levels now, so the next walk goes to the end.
         return walk(walker, caller);
     }
-    walker->folded_recursion = false;
     uint32_t node = ll_level_node(walker, walker->at);
     // A memo must not bring back the outer frames of another recursion.
     if (walker->dropped == 0 && !walker->folded_recursion) {

@@ -67,21 +67,19 @@ static LL_COLD uint32_t child_in_large_trie(struct ll_walker* walker, uint32_t p
     return fold == 0 ? 0 : ll_trie_child(fold, key);
 }
 
-static uint32_t child_of_level(struct ll_walker* walker, uint32_t parent,
-                               uint32_t index) {
-    uintptr_t pc = walker->levels[index].pc;
-    if (index > 0 && parent == 0) {
-        return 0;
-    }
-    if (index > 0) {
-        return LL_LIKELY(ll_node_count() < LARGE)
-                   ? ll_trie_child(parent, ll_node_key_of(pc, 0, 0))
-                   : child_in_large_trie(walker, parent, index);
-    }
+static uint32_t outermost_node(const struct ll_walker* walker) {
+    uintptr_t pc = walker->levels[0].pc;
     if (is_too_deep(walker)) {
         return ll_trie_child(too_deep_node(), ll_node_key_of(pc, 0, 0));
     }
     return ll_trie_child(0, outermost_key(walker, pc, 0));
+}
+
+uint32_t ll_level_child(struct ll_walker* walker, uint32_t parent, uint32_t index) {
+    if (LL_UNLIKELY(ll_node_count() >= LARGE)) {
+        return child_in_large_trie(walker, parent, index);
+    }
+    return ll_trie_child(parent, ll_node_key_of(walker->levels[index].pc, 0, 0));
 }
 
 // Looks up the nodes of levels [first, last], the first one's parent being `parent`.
@@ -89,7 +87,7 @@ static uint32_t child_of_level(struct ll_walker* walker, uint32_t parent,
 static uint32_t look_up(struct ll_walker* walker, uint32_t parent, uint32_t first,
                         uint32_t last, uint32_t own) {
     for (uint32_t i = first; i <= last; i++) {
-        parent = child_of_level(walker, parent, i);
+        parent = i == 0 ? outermost_node(walker) : ll_level_child(walker, parent, i);
         if (parent == 0) {
             return 0;
         }

@@ -32,13 +32,35 @@ static LL_COLD void forget_from_proof(struct ll_walker* walker, uint32_t index) 
     }
 }
 
-static bool proofs_hold(struct ll_walker* walker, uint32_t start, uint32_t end) {
-    // The time of a capture is mostly spent here.
-    const struct ll_proof* first = &walker->proofs[start];
+static LL_COLD void forget_what_fails(struct ll_walker* walker, uint32_t end) {
+    while (ll_proof_holds(&walker->proofs[end - 1])) {
+        end--;
+    }
+    forget_from_proof(walker, end - 1);
+}
+
+// All proofs before `end`. The time of a capture is mostly spent here: by steps of one
+// size, since the processor would guess wrong how many there are left over.
+LL_INLINE bool proofs_hold(struct ll_walker* walker, uint32_t end) {
+    const struct ll_proof* first = walker->proofs;
+    for (const struct ll_proof* proof = first + end; proof > first;) {
+        proof -= LL_PROOF_STEP;
 #pragma GCC unroll 8
-    for (const struct ll_proof* proof = &walker->proofs[end]; proof-- > first;) {
-        if (LL_UNLIKELY(ll_stack_load(proof->address) != proof->value)) {
-            forget_from_proof(walker, (uint32_t)(proof - walker->proofs));
+        for (int i = LL_PROOF_STEP - 1; i >= 0; i--) {
+            if (LL_UNLIKELY(!ll_proof_holds(&proof[i]))) {
+                forget_what_fails(walker, end);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static LL_COLD bool inner_proofs_hold(struct ll_walker* walker, uint32_t start,
+                                      uint32_t end) {
+    for (uint32_t i = end; i-- > start;) {
+        if (!ll_proof_holds(&walker->proofs[i])) {
+            forget_from_proof(walker, i);
             return false;
         }
     }
@@ -51,10 +73,10 @@ bool ll_level_holds(struct ll_walker* walker, uint32_t index) {
     const struct ll_level* levels = walker->levels;
     uint32_t end = levels[index].proofs_end;
     if (LL_LIKELY(index <= ll_fold.depth + ll_fold.outer)) {
-        return proofs_hold(walker, 0, end);
+        return proofs_hold(walker, end);
     }
-    return proofs_hold(walker, levels[index - ll_fold.depth].proofs_end, end) &&
-           proofs_hold(walker, 0, levels[ll_fold.outer].proofs_end);
+    return inner_proofs_hold(walker, levels[index - ll_fold.depth].proofs_end, end) &&
+           proofs_hold(walker, levels[ll_fold.outer].proofs_end);
 }
 
 static LL_NOINLINE uint32_t find_far_level(const struct ll_walker* walker,
@@ -97,6 +119,29 @@ static uint32_t find_level(const struct ll_walker* walker, uint64_t sp) {
                                          : find_far_level(walker, sp);
 }
 
+// Level indexes fit a byte where there are places for them.
+_Static_assert(LL_PLACED_LEVELS <= UINT8_MAX + 1, "a place holds any placed level");
+
+LL_INLINE uint8_t* place_of(struct ll_walker* walker, uint64_t sp) {
+    uint64_t hash = sp * UINT64_C(0x9e3779b97f4a7c15);
+    return &walker->places[hash >> (64 - LL_PLACE_BITS)];
+}
+
+LL_INLINE void keep_place(struct ll_walker* walker, const struct ll_level* level) {
+    uint32_t index = (uint32_t)(level - walker->levels);
+    if (LL_LIKELY(index < LL_PLACED_LEVELS)) {
+        *place_of(walker, level->sp) = (uint8_t)index;
+    }
+}
+
+// The one level that can be the frame with that stack pointer. Two levels may share a
+// place: the outer one is then not found, and the walk goes on to the next. May be an
+// index behind the levels.
+LL_INLINE uint32_t level_with(struct ll_walker* walker, uint64_t sp) {
+    return LL_LIKELY(walker->count <= LL_PLACED_LEVELS) ? *place_of(walker, sp)
+                                                        : find_level(walker, sp);
+}
+
 // Levels just inside of a gap miss frames that their nodes need.
 static bool misses_frames(const struct ll_walker* walker, uint32_t index) {
     return walker->dropped != 0 && index >= ll_fold.outer &&
@@ -113,14 +158,14 @@ static void forget_beyond_gap(struct ll_walker* walker) {
 }
 
 bool ll_levels_join(struct ll_walker* walker, uint64_t sp, uint64_t pc, uint64_t rbp) {
-    if (walker->count == 0) {
+    uint32_t index = level_with(walker, sp);
+    const struct ll_level* level = &walker->levels[index];
+    // One test, since one of them is as hard to foresee as all.
+    if (!((index < walker->count) & (level->sp == sp) & (level->pc == pc) &
+          (!level->needs_rbp | (level->rbp == rbp)))) {
         return false;
     }
-    walker->at = find_level(walker, sp);
-    const struct ll_level* level = &walker->levels[walker->at];
-    if (!ll_level_is_frame(level, sp, pc, rbp)) {
-        return false;
-    }
+    walker->at = index;
     if (LL_UNLIKELY(misses_frames(walker, walker->at))) {
         forget_beyond_gap(walker);
         return false;
@@ -147,38 +192,83 @@ static void prove_full(struct ll_walker* walker, const struct ll_frame* frame) {
     ll_frame_caller(&walker->other_stacks, &reader, frame, &caller, &reason);
 }
 
-// Adds what proves that the frame's caller is `outer`, NULL for the outermost frame.
-// True when that depends on the frame's rbp.
-static bool prove(struct ll_walker* walker, const struct ll_frame* frame,
-                  const struct ll_level* outer) {
-    enum ll_rule_kind kind = ll_rule_kind(frame->rule);
-    uint64_t rbp_bytes = ll_rule_rbp_bytes(frame->rule);
-    if (LL_UNLIKELY(kind == LL_RULE_SPECIAL || outer == NULL)) {
-        prove_full(walker, frame);
-        return kind != LL_RULE_RSP;
-    }
-    add_proof(walker, outer->sp - 8, outer->pc);
-    if (rbp_bytes != 0 && outer->needs_rbp) {
-        add_proof(walker, outer->sp - rbp_bytes, outer->rbp);
-    }
-    return kind == LL_RULE_RBP || (rbp_bytes == 0 && outer->needs_rbp);
-}
-
-// A level of the same code in the same calling context has the same node.
-static void add_level(struct ll_walker* walker, const struct ll_frame* frame,
-                      bool* same_context) {
-    struct ll_level* level = &walker->levels[walker->count];
-    const struct ll_level* outer = walker->count == 0 ? NULL : level - 1;
-    walker->proof_count = outer == NULL ? 0 : outer->proofs_end;
-    *same_context = *same_context && level->pc == frame->pc;
-    bool needs_rbp = prove(walker, frame, outer);
+// Writes the level of a frame that was found by the tables, or of the outermost one.
+// False when its proofs have no room.
+static LL_COLD bool write_special(struct ll_walker* walker, struct ll_level* level,
+                                  const struct ll_frame* frame, uint32_t node) {
+    walker->proof_count = level == walker->levels ? 0 : level[-1].proofs_end;
+    prove_full(walker, frame);
     *level = (struct ll_level){.sp = frame->sp,
                                .pc = frame->pc,
                                .rbp = frame->rbp,
-                               .node = *same_context ? level->node : 0,
-                               .needs_rbp = needs_rbp,
+                               .node = node,
+                               .needs_rbp = ll_rule_kind(frame->rule) != LL_RULE_RSP,
                                .proofs_end = walker->proof_count & 0x7fffffff};
-    walker->count++;
+    return walker->proof_count <= ll_walker_proofs_max(walker);
+}
+
+// The same for a plain frame inside of others: a walk spends much of its time here.
+LL_INLINE bool write_plain(struct ll_walker* walker, struct ll_level* level,
+                           const struct ll_frame* frame, uint32_t node) {
+    const struct ll_level* outer = level - 1;
+    uint64_t rbp_bytes = ll_rule_rbp_bytes(frame->rule);
+    bool needs_rbp = ll_rule_kind(frame->rule) == LL_RULE_RBP;
+    uint32_t proofs_end = outer->proofs_end;
+    if (LL_UNLIKELY(proofs_end + 2 > ll_walker_proofs_max(walker))) {
+        return false;
+    }
+    walker->proofs[proofs_end++] = (struct ll_proof){outer->sp - 8, outer->pc};
+    if (outer->needs_rbp && rbp_bytes != 0) {
+        walker->proofs[proofs_end++] =
+            (struct ll_proof){outer->sp - rbp_bytes, outer->rbp};
+    } else if (outer->needs_rbp) {
+        needs_rbp = true;
+    }
+    level->sp = frame->sp;
+    level->pc = frame->pc;
+    level->rbp = frame->rbp;
+    level->node = node;
+    level->needs_rbp = needs_rbp;
+    level->proofs_end = proofs_end & 0x7fffffff;
+    return true;
+}
+
+// The node of a level just written, if its stack is not folded and its caller's node is
+// known: nearly always. Otherwise it is looked up when somebody asks.
+LL_INLINE void look_up_node(struct ll_walker* walker, struct ll_level* level) {
+    uint32_t index = (uint32_t)(level - walker->levels);
+    if (LL_LIKELY(index < ll_fold.depth && walker->dropped == 0) && index != 0 &&
+        level[-1].node != 0) {
+        level->node = ll_level_child(walker, level[-1].node, index);
+    }
+}
+
+// Makes levels of the walk's frames behind those that stay. Up to level `known` a level
+// of the same code in the same calling context has the same node as before. False when
+// their proofs have no room.
+static bool write_levels(struct ll_walker* walker, uint32_t known) {
+    struct ll_level* level = &walker->levels[walker->count];
+    const struct ll_level* known_end = &walker->levels[known];
+    const struct ll_frame* frame = &walker->frames[walker->frame_count];
+    bool same_context = true;
+    while (frame-- > walker->frames) {
+        same_context = same_context && level < known_end && level->pc == frame->pc;
+        uint32_t node = same_context ? level->node : 0;
+        bool is_plain =
+            ll_rule_kind(frame->rule) != LL_RULE_SPECIAL && level != walker->levels;
+        bool fits = LL_LIKELY(is_plain) ? write_plain(walker, level, frame, node)
+                                        : write_special(walker, level, frame, node);
+        if (LL_UNLIKELY(!fits)) {
+            return false;
+        }
+        if (node == 0) {
+            look_up_node(walker, level);
+        }
+        keep_place(walker, level);
+        level++;
+    }
+    walker->count += walker->frame_count;
+    return true;
 }
 
 // Forgets levels between the outer ones and the inner ones.
@@ -232,13 +322,9 @@ bool ll_levels_add_frames(struct ll_walker* walker, enum ll_levels_base base) {
         ll_walker_reset(walker);
         return false;
     }
-    bool same_context = base == LL_LEVELS_JOINED;
-    for (uint32_t i = walker->frame_count; i-- > 0;) {
-        same_context = same_context && walker->count < known && walker->dropped == 0;
-        add_level(walker, &walker->frames[i], &same_context);
-    }
+    bool may_reuse_nodes = base == LL_LEVELS_JOINED && walker->dropped == 0;
+    bool fits = write_levels(walker, may_reuse_nodes ? known : 0);
     walker->at = walker->count - 1;
-    bool fits = walker->proof_count <= ll_walker_proofs_max(walker);
     if (LL_UNLIKELY(!fits)) {
         ll_walker_reset(walker);
         ll_walker_grow(walker);

@@ -11,6 +11,10 @@
 // Forgets the levels that do not hold.
 bool ll_level_holds(struct ll_walker* walker, uint32_t index);
 
+LL_INLINE bool ll_proof_holds(const struct ll_proof* proof) {
+    return ll_stack_load(proof->address) == proof->value;
+}
+
 LL_INLINE bool ll_level_is_frame(const struct ll_level* level, uint64_t sp, uint64_t pc,
                                  uint64_t rbp) {
     return level->sp == sp && level->pc == pc &&
@@ -31,6 +35,10 @@ void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node);
 // LL_LEVELS_NONE, as the only ones. False when they cannot be remembered.
 enum ll_levels_base { LL_LEVELS_NONE, LL_LEVELS_JOINED };
 bool ll_levels_add_frames(struct ll_walker* walker, enum ll_levels_base base);
+
+// The node of a level of a stack that is not folded, inside of a level with node
+// `parent`. Sets `walker->folded_recursion` if need be.
+uint32_t ll_level_child(struct ll_walker* walker, uint32_t parent, uint32_t index);
 
 // The node of a level as the innermost frame.
 uint32_t ll_level_node(struct ll_walker* walker, uint32_t index);

@@ -1,6 +1,8 @@
 // Memos of captures that left the levels as they are.
 #include "stack/levels.h"
 
+#include <string.h>
+
 static unsigned set_of(uint64_t sp, uint64_t pc) {
     uint64_t hash = (sp ^ pc << 24) * UINT64_C(0x9e3779b97f4a7c15);
     return (unsigned)(hash >> (64 - LL_MEMO_SET_BITS));
@@ -9,17 +11,18 @@ static unsigned set_of(uint64_t sp, uint64_t pc) {
 // Whether the levels are still what the memo joined.
 static bool joins(const struct ll_walker* walker, const struct ll_memo* memo) {
     const struct ll_level* level = &walker->levels[memo->join];
-    return memo->join < walker->count && level->sp == memo->join_sp &&
-           level->node == memo->join_node &&
-           (!level->needs_rbp || level->rbp == memo->join_rbp);
+    return (memo->join < walker->count) & (level->sp == memo->join_sp) &
+           (level->node == memo->join_node) &
+           (!level->needs_rbp | (level->rbp == memo->join_rbp));
 }
 
 static bool holds(struct ll_walker* walker, const struct ll_memo* memo) {
     if (!joins(walker, memo)) {
         return false;
     }
-    for (uint32_t i = 0; i < memo->proof_count; i++) {
-        if (ll_stack_load(memo->proofs[i].address) != memo->proofs[i].value) {
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < LL_MEMO_PROOFS; i++) {
+        if (!ll_proof_holds(&memo->proofs[i])) {
             return false;
         }
     }
@@ -55,7 +58,8 @@ void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node) {
     const struct ll_level* inner = &walker->levels[walker->at];
     uint32_t count = inner->proofs_end - outer->proofs_end;
     uint32_t join_node = ll_level_node(walker, join);
-    if (count > LL_MEMO_PROOFS || join_node == 0 || node == 0) {
+    if (count > LL_MEMO_PROOFS || inner->proofs_end < LL_MEMO_PROOFS ||
+        join_node == 0 || node == 0) {
         return;
     }
     struct ll_memo* memo = victim(walker, inner);
@@ -68,8 +72,6 @@ void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node) {
     memo->join_node = join_node;
     memo->node = node;
     memo->needs_rbp = inner->needs_rbp;
-    memo->proof_count = count & 0x7fffffff;
-    for (uint32_t i = 0; i < count; i++) {
-        memo->proofs[i] = walker->proofs[outer->proofs_end + i];
-    }
+    memcpy(memo->proofs, &walker->proofs[inner->proofs_end - LL_MEMO_PROOFS],
+           sizeof memo->proofs);
 }

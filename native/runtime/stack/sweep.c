@@ -90,7 +90,12 @@ static void link_to_parent(uint32_t id) {
     atomic_store_explicit(link, id, memory_order_relaxed);
 }
 
-// Whole pages go back to the system.
+static uint32_t next_due(uint32_t nodes) {
+    uint64_t due = DUE_FIRST + 2 * (uint64_t)nodes + sweep.held / BLOCKS_PER_NODE;
+    return due < UINT32_MAX ? (uint32_t)due : UINT32_MAX;
+}
+
+// Gives whole pages back to the system.
 static void clear(void* start, void* end) {
     uintptr_t page = ((uintptr_t)start + LL_PAGE_SIZE - 1) & -(uintptr_t)LL_PAGE_SIZE;
     uintptr_t last = (uintptr_t)end & -(uintptr_t)LL_PAGE_SIZE;
@@ -102,6 +107,16 @@ static void clear(void* start, void* end) {
     memset((void*)last, 0, (uintptr_t)end - last);
 }
 
+// Nodes up to the next sweep will soon be used again: their pages stay.
+static void clear_nodes(uint32_t start, uint32_t end, uint32_t next_due) {
+    uint32_t kept = next_due < end ? next_due : end;
+    if (kept > start) {
+        memset(&ll_trie.nodes[start], 0, (kept - start) * sizeof *ll_trie.nodes);
+        start = kept;
+    }
+    clear(&ll_trie.nodes[start], &ll_trie.nodes[end]);
+}
+
 // New ids are not higher than old ones, so nothing is written over that is still to be
 // moved.
 static void move_together(uint32_t used, uint32_t end) {
@@ -111,7 +126,7 @@ static void move_together(uint32_t used, uint32_t end) {
             move(id, sweep.ids[id]);
         }
     }
-    clear(&ll_trie.nodes[end], &ll_trie.nodes[used]);
+    clear_nodes(end, used, next_due(end));
     if (atomic_load(&ll_trie.has_retired)) {
         clear(&ll_trie.modules[end], &ll_trie.modules[used]);
     }
@@ -121,18 +136,13 @@ static void move_together(uint32_t used, uint32_t end) {
     atomic_store(&ll_trie.used, end);
 }
 
-static void wait_for_more(uint32_t nodes) {
-    uint64_t due = DUE_FIRST + 2 * (uint64_t)nodes + sweep.held / BLOCKS_PER_NODE;
-    atomic_store(&ll_sweep_due, due < UINT32_MAX ? (uint32_t)due : UINT32_MAX);
-}
-
 LL_COLD void ll_sweep(void) {
     uint32_t used = atomic_load(&ll_trie.used);
     uint64_t mask = ll_signals_block();
     sweep.held = 0;
     sweep.ids = ll_memory_map(used * sizeof *sweep.ids);
     if (sweep.ids == NULL) {
-        wait_for_more(used);
+        atomic_store(&ll_sweep_due, next_due(used));
     } else {
         holder(note_held);
         uint32_t end = number_held(used);
@@ -140,7 +150,7 @@ LL_COLD void ll_sweep(void) {
         holder(new_id);
         ll_frames_forget();
         ll_memory_unmap(sweep.ids, used * sizeof *sweep.ids);
-        wait_for_more(end);
+        atomic_store(&ll_sweep_due, next_due(end));
     }
     ll_signals_restore(mask);
 }

@@ -20,14 +20,23 @@ static struct ll_walker* _Atomic spare[SPARE_MAX];
 
 static size_t tables_size(uint32_t capacity) {
     return capacity * (sizeof(struct ll_level) + 2 * sizeof(struct ll_proof) +
-                       sizeof(struct ll_frame));
+                       sizeof(struct ll_frame)) +
+           LL_PROOF_STEP * sizeof(struct ll_proof);
+}
+
+// A proof that speaks of itself holds for ever.
+static void prove_nothing(struct ll_proof* proof) {
+    *proof = (struct ll_proof){(uintptr_t)&proof->value, 0};
 }
 
 static void lay_out(struct ll_walker* walker, void* tables, uint32_t capacity) {
     walker->capacity = capacity;
     walker->levels = tables;
     walker->frames = (struct ll_frame*)(walker->levels + capacity);
-    walker->proofs = (struct ll_proof*)(walker->frames + capacity);
+    walker->proofs = (struct ll_proof*)(walker->frames + capacity) + LL_PROOF_STEP;
+    for (int i = 1; i <= LL_PROOF_STEP; i++) {
+        prove_nothing(&walker->proofs[-i]);
+    }
     walker->size_bytes = tables_size(capacity);
 }
 

@@ -24,6 +24,10 @@ struct ll_proof {
     uint64_t value;
 };
 
+// Proofs are checked so many at a time. Before the first one lie others that always
+// hold, so that a step may begin outside of it.
+enum { LL_PROOF_STEP = 8 };
+
 // A frame that the current walk met and that is not (yet) a level.
 struct ll_frame {
     uint64_t sp;
@@ -36,7 +40,8 @@ struct ll_frame {
 // A capture that joined the levels and went its own way inside of them. It stands for
 // a walk while level `join` is what it was and the proofs hold. Programs often come
 // back to a few places by turns; each then costs no more than coming back to the last
-// one.
+// one. It always has as many proofs: some may be of levels outside of `join`, which
+// have to hold as well.
 // A thread that walks little touches no memory for them.
 enum {
     LL_MEMO_SET_BITS = 6,
@@ -53,8 +58,7 @@ struct ll_memo {
     uint32_t join;
     uint32_t join_node; // the same node means the same code in all outer frames
     uint32_t node;
-    uint32_t needs_rbp : 1;
-    uint32_t proof_count : 31;
+    bool needs_rbp;
     struct ll_proof proofs[LL_MEMO_PROOFS];
 };
 
@@ -83,6 +87,9 @@ struct ll_outermost {
 
 enum { LL_LEVELS_MAX = 8192 };
 
+// The outer levels are also known by a hash of their stack pointers.
+enum { LL_PLACE_BITS = 8, LL_PLACED_LEVELS = 1 << (LL_PLACE_BITS - 1) };
+
 struct ll_walker {
     uint32_t capacity; // of `levels` and of `frames`
     uint32_t count;    // levels known
@@ -98,8 +105,9 @@ struct ll_walker {
     struct ll_other_stacks other_stacks;
     struct ll_level* levels;
     struct ll_proof* proofs;
-    struct ll_frame* frames; // innermost first
-    size_t size_bytes;       // of the mapping that begins at `levels`
+    struct ll_frame* frames;            // innermost first
+    size_t size_bytes;                  // of the mapping that begins at `levels`
+    uint8_t places[1 << LL_PLACE_BITS]; // indexes of levels, or of what were ones
     uint8_t memo_victims[1 << LL_MEMO_SET_BITS]; // way of each set to replace next
     struct ll_memo (*memos)[LL_MEMO_WAYS];       // by set
     struct ll_handed* handed;                    // by context and place
