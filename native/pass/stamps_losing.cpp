@@ -2,8 +2,11 @@
 
 #include "stamps_slots.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 
 namespace leakline {
@@ -60,6 +63,33 @@ bool may_overwrite_pointers(const llvm::AnyMemIntrinsic& copy) {
         return contains_pointers(global->getValueType(), layout);
     }
     return true;
+}
+
+std::vector<unsigned> replaced_outputs(const llvm::CallBase& call) {
+    auto* assembly = llvm::dyn_cast<llvm::InlineAsm>(call.getCalledOperand());
+    if (assembly == nullptr) {
+        return {};
+    }
+    llvm::SmallPtrSet<llvm::Value*, 4> read;
+    std::vector<unsigned> written;
+    unsigned argument = 0;
+    for (const llvm::InlineAsm::ConstraintInfo& operand :
+         assembly->ParseConstraints()) {
+        if (!operand.hasArg()) {
+            continue;
+        }
+        if (operand.Type == llvm::InlineAsm::isInput) {
+            read.insert(call.getArgOperand(argument));
+        } else if (llvm::Type* type = call.getParamElementType(argument);
+                   type != nullptr && (type->isPointerTy() || type->isIntegerTy(64))) {
+            written.push_back(argument);
+        }
+        argument++;
+    }
+    llvm::erase_if(written, [&](unsigned number) {
+        return read.contains(call.getArgOperand(number));
+    });
+    return written;
 }
 
 bool is_harmless_library_function(llvm::StringRef name) {
@@ -216,7 +246,10 @@ bool Losing::may_lose(const llvm::CallBase& call) const {
     if (auto* copy = llvm::dyn_cast<llvm::AnyMemIntrinsic>(&call)) {
         return may_overwrite_pointers(*copy);
     }
-    if (llvm::isa<llvm::IntrinsicInst>(call) || call.isInlineAsm()) {
+    if (call.isInlineAsm()) {
+        return !replaced_outputs(call).empty();
+    }
+    if (llvm::isa<llvm::IntrinsicInst>(call)) {
         return false;
     }
     auto* callee =

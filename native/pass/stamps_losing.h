@@ -7,6 +7,8 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 
+#include <vector>
+
 namespace leakline {
 
 // True for stores that may overwrite a pointer: of pointers, of values that contain
@@ -15,6 +17,10 @@ bool may_overwrite_pointer(const llvm::StoreInst& store);
 
 // True when copying or filling may overwrite pointers.
 bool may_overwrite_pointers(const llvm::AnyMemIntrinsic& copy);
+
+// The arguments of inline assembly that are places of pointers which it writes and does
+// not read.
+std::vector<unsigned> replaced_outputs(const llvm::CallBase& call);
 
 class Losing {
   public:

@@ -201,6 +201,11 @@ MemoryAccesses find_memory_accesses(llvm::Function& function, const Slots& slots
             if (argument >= 0 && static_cast<unsigned>(argument) < call->arg_size()) {
                 accesses.results.emplace_back(call, static_cast<unsigned>(argument));
             }
+            for (unsigned output : replaced_outputs(*call)) {
+                if (is_slot(call->getArgOperand(output), slots)) {
+                    accesses.results.emplace_back(call, output);
+                }
+            }
         }
     }
     return accesses;

@@ -46,6 +46,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "allocation_results.c": (),
     "cc_contexts.c": (),
     "cc_jumps.c": (),
+    "cc_language.c": (),
     "cc_library.c": (),
     "cc_objects.cpp": (),
     "cc_skips.c": (),
