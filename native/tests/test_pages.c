@@ -35,7 +35,7 @@ static void take_everything_out(uint64_t at_ms) {
     time_ns = at_ms * 1000000;
     ll_watch_scan(&ll_pages.watch, &presence, test_clock);
     ll_pages.watch.target_pages = ll_page_states.count;
-    ll_watch_extend(&ll_pages.watch, test_clock);
+    ll_watch_extend(&ll_pages.watch, UINT64_MAX, test_clock);
 }
 
 // All blocks are used just before.
@@ -110,6 +110,33 @@ static void a_block_of_the_common_heap_is_not_idle_for_longer(void) {
     CHECK(idle_ms(born, 5000) == 0);
     ll_heap_release(born);
     ll_heap_release(neighbour);
+}
+
+// The first touch comes after a scan and before the page is taken out.
+static void what_was_used_before_it_was_watched_is_not_never_used(void) {
+    enum { LARGE = 3 << 20 };
+    char* large = ll_heap_allocate(LARGE, SITE);
+    uint64_t* used = ll_page_state((uintptr_t)large + LARGE / 2);
+    uint64_t* unused = ll_page_state((uintptr_t)large + LARGE / 4);
+    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
+    large[LARGE / 2] = 1;
+    ll_pages.watch.target_pages = ll_page_states.count;
+    ll_watch_extend(&ll_pages.watch, UINT64_MAX, test_clock);
+    CHECK((*used & LL_PAGE_TIME) >= LL_PAGE_FIRST && (*used & LL_PAGE_SEEN) != 0);
+    CHECK((*unused & LL_PAGE_TIME) >= LL_PAGE_FIRST && (*unused & LL_PAGE_SEEN) == 0);
+    ll_heap_release(large);
+}
+
+static void no_more_is_taken_out_at_once_than_asked_for(void) {
+    enum { FEW = 10 };
+    watch_everything(1000);
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i][0]++;
+    }
+    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
+    uint64_t before = ll_pages.watch.watched_pages;
+    ll_watch_extend(&ll_pages.watch, FEW, test_clock);
+    CHECK(ll_pages.watch.watched_pages == before + FEW);
 }
 
 static void a_large_block_is_not_idle_for_longer_than_it_exists(void) {
@@ -348,6 +375,8 @@ int main(void) {
     what_a_look_reads_stays_idle();
     a_large_block_is_never_used_until_it_is();
     a_large_block_is_not_idle_for_longer_than_it_exists();
+    what_was_used_before_it_was_watched_is_not_never_used();
+    no_more_is_taken_out_at_once_than_asked_for();
     pages_given_back_read_as_zeros();
     nothing_is_idle_when_the_kernel_does_not_tell();
     bounds_begin_anew_when_memory_was_reclaimed();

@@ -1,6 +1,7 @@
 // What a program may rely on that lens `pages` could break: memory is not shared with
 // forked children, however they are forked, and advice about memory does what it does
 // to ordinary memory. Prints what it sees; the argument says what to do.
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -162,6 +163,18 @@ static void use_few_pages_after_a_fork(void) {
     KEEP(&sparse);
 }
 
+// As debuggers do: there is one child, and no other of any kind.
+static void wait_for_children_of_every_kind(void) {
+    int count = 0;
+    if (fork() == 0) {
+        _exit(0);
+    }
+    while (waitpid(-1, NULL, __WALL) > 0) {
+        count++;
+    }
+    printf("%d children, %s\n", count, strerror(errno));
+}
+
 static void set_up_asynchronous_io(void) {
     unsigned long context = 0;
     printf("io_setup %ld\n", syscall(SYS_io_setup, 8, &context));
@@ -179,6 +192,8 @@ int main(int count, char** arguments) {
         advise();
     } else if (strcmp(what, "aio") == 0) {
         set_up_asynchronous_io();
+    } else if (strcmp(what, "wait") == 0) {
+        wait_for_children_of_every_kind();
     } else if (strcmp(what, "sparse") == 0) {
         use_few_pages_after_a_fork();
     } else if (strcmp(what, "threads") == 0) {

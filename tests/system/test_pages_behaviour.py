@@ -32,6 +32,7 @@ WAYS = [
     ("syscall-fork", Tracking.ENDED, UNKNOWN),
     ("syscall-clone", Tracking.ENDED, UNKNOWN),
     ("advise", Tracking.ACTIVE, ""),
+    ("wait", Tracking.ENDED, "waits for children of every kind"),
     ("aio", Tracking.ENDED, "it uses asynchronous I/O"),
 ]
 

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
 
@@ -44,6 +45,9 @@
     REAL(pid_t, fork, (void))                                                          \
     REAL(pid_t, _Fork, (void))                                                         \
     REAL(int, clone, (int (*)(void*), void*, int, void*, ...))                         \
+    REAL(pid_t, waitpid, (pid_t, int*, int))                                           \
+    REAL(pid_t, wait4, (pid_t, int*, int, struct rusage*))                             \
+    REAL(int, waitid, (idtype_t, id_t, siginfo_t*, int))                               \
     REAL(int, execve, (const char*, char* const[], char* const[]))                     \
     REAL(int, execvpe, (const char*, char* const[], char* const[]))                    \
     REAL(int, fexecve, (int, char* const[], char* const[]))                            \

@@ -16,6 +16,8 @@
 
 struct ll_pages_lens ll_pages;
 
+enum { DROP_NS_AT_FIRST = 500 };
+
 static bool is_settled; // between ll_pages_settle and ll_pages_resume
 
 bool ll_pages_prepare(void) {
@@ -36,6 +38,7 @@ bool ll_pages_prepare(void) {
     if (ll_options.compact) {
         ll_merging_start();
     }
+    ll_pages.watch.drop_ns = DROP_NS_AT_FIRST;
     ll_pages.watch.reclaimed = ll_reclaim_count;
     ll_pages.state = LL_TRACKING_active;
     return true;
@@ -127,6 +130,16 @@ void ll_pages_resume(void) {
         ll_watch_drop_again();
         __atomic_store_n(&ll_pages.looker, 0, __ATOMIC_RELEASE);
         ll_pages_unlock();
+    }
+}
+
+void ll_pages_waits_for_all(void) {
+    if (ll_pages.state == LL_TRACKING_active) {
+        ll_pages_lock();
+        ll_pages_end("it waits for children of every kind, as debuggers do, and its "
+                     "heap was not watched from then on");
+        ll_pages_unlock();
+        ll_companion_stop();
     }
 }
 

@@ -49,6 +49,10 @@ void ll_pages_unknown_fork(void);
 // may be left with.
 void ll_pages_sandboxed(void);
 
+// Before the process waits for children of every kind, the companion among them: it is
+// watched no more.
+void ll_pages_waits_for_all(void);
+
 // Before this process becomes another program, and when it did not.
 void ll_pages_suspend(void);
 void ll_pages_go_on(void);

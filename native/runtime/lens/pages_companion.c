@@ -20,8 +20,12 @@ enum {
     NS_PER_MS = 1000000,
     SLEEP_LEAST_MS = 5,
     SLEEP_MOST_MS = 200,
-    // A scan is to take no more than this share of the program's time.
+    // Scans, and taking pages out, are to take no more than such a share of the
+    // program's time each.
     SCAN_SHARE = 200,
+    DROP_SHARE = 100,
+    // Pages taken out at one time, at the least.
+    PAGES_LEAST = 512,
 };
 
 static uint64_t clock_ns(long clock) {
@@ -46,20 +50,39 @@ static void sleep_ms(uint64_t milliseconds) {
     (void)ll_syscall(SYS_nanosleep, &time, NULL);
 }
 
-static void scan_once(const struct ll_presence* presence, uint64_t cpu_ns) {
+// A large heap comes to be watched by and by, at the same rate in each interval.
+// Returns what that took.
+static uint64_t extend(struct ll_watch* watch, uint64_t elapsed_ns) {
+    enum { WEIGHT = 8 };
+    uint64_t watched = watch->watched_pages;
+    uint64_t most = elapsed_ns / DROP_SHARE / watch->drop_ns;
+    uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    ll_watch_extend(watch, most > PAGES_LEAST ? most : PAGES_LEAST, ll_pages_cpu_ns);
+    uint64_t pages = watch->watched_pages - watched;
+    uint64_t spent_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+    if (pages > 0) {
+        watch->drop_ns =
+            (watch->drop_ns * (WEIGHT - 1) + spent_ns / pages) / WEIGHT + 1;
+    }
+    return spent_ns;
+}
+
+// Returns how much of its time went into taking pages out.
+static uint64_t scan_once(const struct ll_presence* presence, uint64_t cpu_ns) {
     struct ll_watch* watch = &ll_pages.watch;
     uint64_t touches = watch->touches;
     if (!ll_pages_scan(presence, ll_pages_cpu_ns)) {
-        return;
+        return 0;
     }
     ll_watch_adapt(watch, watch->touches - touches, cpu_ns - watch->last_cpu_ns);
-    ll_watch_extend(watch, ll_pages_cpu_ns);
+    uint64_t extend_ns = extend(watch, cpu_ns - watch->last_cpu_ns);
     watch->last_cpu_ns = cpu_ns;
     ll_page_clocks_read(ll_pages_cpu_ns() / NS_PER_MS);
     if (ll_merging_is_worth_it(cpu_ns / NS_PER_MS, cpu_ns) &&
         !ll_world_ask(ll_companion_owner(), LL_PAGES_MERGE_REQUEST)) {
         ll_merging_forget();
     }
+    return extend_ns;
 }
 
 // What of the range the kernel brings back page by page.
@@ -123,13 +146,14 @@ void ll_pages_keep_watch(void) {
             uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
             single_out(&presence, &singled);
             take_lock(&presence, &singled);
+            uint64_t extend_ns = 0;
             if (ll_pages.state == LL_TRACKING_active) {
-                scan_once(&presence, cpu_ns);
+                extend_ns = scan_once(&presence, cpu_ns);
             }
             ll_lock_drop(&ll_pages.lock);
             uint64_t scan_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
             ll_pages.watch.scan_ns += scan_ns;
-            interval = interval_ms(scan_ns);
+            interval = interval_ms(scan_ns - extend_ns);
             elapsed_ns = 0;
         }
         sleep_ms(time_to_sleep(interval, elapsed_ns));

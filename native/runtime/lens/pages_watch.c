@@ -6,8 +6,12 @@
 #include "heap/span.h"
 #include "os/memory.h"
 
-// Pages that a search for pages to watch may pass over in vain.
-enum { SEARCH_MAX = 1 << 20, RUN_MAX = 512, STEP_LEAST = 64 };
+enum {
+    SEARCH_MAX = 1 << 20, // pages that a search may pass over in vain
+    RUN_MAX = 512,
+    CHUNK = 512, // pages that are scanned together or not at all
+    STEP_LEAST = 64,
+};
 
 static size_t page_count(void) {
     return __atomic_load_n(&ll_page_states.count, __ATOMIC_ACQUIRE);
@@ -23,6 +27,22 @@ static uint64_t get(size_t page) {
 
 static bool is_watched(uint64_t state) {
     return (state & LL_PAGE_TIME) >= LL_PAGE_FIRST;
+}
+
+// The first page from `page` on, by chunks, of one that has some watched page or, if
+// not `is_wanted`, that has none.
+static size_t next_chunk(size_t page, size_t count, bool is_wanted) {
+    for (; page < count; page += CHUNK) {
+        size_t end = page + CHUNK < count ? page + CHUNK : count;
+        bool is_any = false;
+        for (size_t at = page; at < end && !is_any; at++) {
+            is_any = is_watched(get(at));
+        }
+        if (is_any == is_wanted) {
+            return page;
+        }
+    }
+    return count;
 }
 
 static void note_present(uintptr_t start, uintptr_t end, void* context) {
@@ -60,18 +80,33 @@ static void begin_anew(uint64_t since_ms) {
     for (size_t page = 0; page < count; page++) {
         uint64_t state = get(page);
         if (is_watched(state)) {
-            change(page, state & LL_PAGE_TIME, since_ms + LL_PAGE_FIRST);
+            change(page, state & LL_PAGE_TIME,
+                   LL_PAGE_SEEN | (since_ms + LL_PAGE_FIRST));
         }
     }
 }
 
+// What is not watched may be in use or not: in a large heap the kernel is asked about
+// the rest only.
+static bool note_touches(struct ll_watch* watch, const struct ll_presence* presence) {
+    size_t count = page_count();
+    size_t first = next_chunk(0, count, true);
+    while (first < count) {
+        size_t end = next_chunk(first, count, false);
+        if (!ll_presence_visit(presence, address_of(first), address_of(end),
+                               note_present, watch)) {
+            return false;
+        }
+        first = next_chunk(end, count, true);
+    }
+    return true;
+}
+
 bool ll_watch_scan(struct ll_watch* watch, const struct ll_presence* presence,
                    ll_watch_clock* clock) {
-    uintptr_t start = ll_page_states.start;
-    uintptr_t end = address_of(page_count());
     uint64_t before = reclaimed(watch);
     watch->scans++;
-    if (!ll_presence_visit(presence, start, end, note_present, watch)) {
+    if (!note_touches(watch, presence)) {
         ll_watch_end(watch);
         return false;
     }
@@ -129,6 +164,20 @@ static bool change(size_t page, uint64_t from, uint64_t to) {
                                        false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
+// Memory that was ever touched is in the file from then on, or in swap.
+static void note_seen(const struct ll_watch* watch, size_t first, size_t count) {
+    uint8_t in_file[RUN_MAX];
+    bool is_known =
+        watch->last_reclaimed == 0 &&
+        ll_presence_in_file(address_of(first), count << LL_PAGE_SHIFT, in_file);
+    for (size_t i = 0; i < count; i++) {
+        if (!is_known || in_file[i] != 0) {
+            __atomic_or_fetch(&ll_page_states.table[first + i], LL_PAGE_SEEN,
+                              __ATOMIC_RELAXED);
+        }
+    }
+}
+
 // The time is taken after the pages are out: a touch before that does not show. A block
 // that is born meanwhile ends what is pending, so that no watch is older than it.
 static void watch_run(struct ll_watch* watch, size_t first, size_t count,
@@ -142,6 +191,7 @@ static void watch_run(struct ll_watch* watch, size_t first, size_t count,
         bool is_changed = change(first + i, LL_PAGE_PENDING, since);
         watch->watched_pages += is_changed && is_out;
     }
+    note_seen(watch, first, count);
 }
 
 static size_t run_length(size_t first, size_t limit) {
@@ -152,15 +202,20 @@ static size_t run_length(size_t first, size_t limit) {
     return length;
 }
 
-void ll_watch_extend(struct ll_watch* watch, ll_watch_clock* clock) {
+void ll_watch_extend(struct ll_watch* watch, uint64_t most_pages,
+                     ll_watch_clock* clock) {
     size_t count = page_count();
     size_t left = count < SEARCH_MAX ? count : SEARCH_MAX;
-    while (watch->watched_pages < watch->target_pages && left > 0) {
+    uint64_t target = watch->target_pages;
+    if (target > watch->watched_pages && target - watch->watched_pages > most_pages) {
+        target = watch->watched_pages + most_pages;
+    }
+    while (watch->watched_pages < target && left > 0) {
         if (watch->hand >= count) {
             watch->hand = 0;
         }
         size_t limit = count - watch->hand;
-        uint64_t wanted = watch->target_pages - watch->watched_pages;
+        uint64_t wanted = target - watch->watched_pages;
         limit = limit < wanted ? limit : wanted;
         limit = limit < RUN_MAX ? limit : RUN_MAX;
         limit = limit < left ? limit : left;

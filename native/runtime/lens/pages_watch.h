@@ -8,7 +8,8 @@
 
 struct ll_watch {
     uint64_t touch_ns; // measured cost of one touch
-    uint64_t scan_ns;  // processor time of all scans
+    uint64_t drop_ns;  // of taking one page out, as measured of late
+    uint64_t scan_ns;  // processor time of all scans and of what they took out
     uint64_t scans;
     uint64_t touches;       // of watched pages, as far as scans saw them
     uint64_t watched_pages; // now
@@ -41,8 +42,10 @@ bool ll_watch_is_untouched(struct ll_watch* watch, const struct ll_presence* pre
 // more below 0.5 % of the processor time, fewer above 1.5 %.
 void ll_watch_adapt(struct ll_watch* watch, uint64_t touches, uint64_t elapsed_ns);
 
-// Takes pages out of the page table until there are as many as there should be.
-void ll_watch_extend(struct ll_watch* watch, ll_watch_clock* clock);
+// Takes pages out of the page table until there are as many as there should be, or so
+// many more than before.
+void ll_watch_extend(struct ll_watch* watch, uint64_t most_pages,
+                     ll_watch_clock* clock);
 
 // Takes all watched pages out again that were touched by ourselves. For a stopped
 // world.

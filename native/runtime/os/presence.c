@@ -148,7 +148,12 @@ bool ll_presence_drop(uintptr_t start, size_t size_bytes) {
     return ll_syscall(SYS_madvise, start, size_bytes, MADV_DONTNEED) == 0;
 }
 
-enum { TRIAL_PAGES = 128, TRIAL_STEP = 32 };
+bool ll_presence_in_file(uintptr_t start, size_t size_bytes, uint8_t* answers) {
+    return ll_syscall(SYS_mincore, start, size_bytes, answers) == 0;
+}
+
+// Two groups of pages that the kernel would bring back together.
+enum { TRIAL_PAGES = 32, TRIAL_STEP = 16 };
 
 static void count_pages(uintptr_t start, uintptr_t end, void* context) {
     *(size_t*)context += (end - start) / LL_PAGE_SIZE;
@@ -167,9 +172,6 @@ static bool touch_some(const struct ll_presence* presence, volatile char* pages,
     uintptr_t start = (uintptr_t)pages;
     size_t size = (size_t)TRIAL_PAGES * LL_PAGE_SIZE;
     size_t none = 0;
-    for (size_t i = 0; i < size; i += LL_PAGE_SIZE) {
-        pages[i] = 1;
-    }
     if (!ll_presence_drop(start, size) ||
         !ll_presence_visit(presence, start, start + size, count_pages, &none) ||
         none != 0) {
@@ -191,6 +193,9 @@ static enum ll_presence_verdict judge(struct ll_presence* presence, char* pages,
     size_t size = (size_t)TRIAL_PAGES * LL_PAGE_SIZE;
     bool is_single = ll_presence_single_out(presence, (uintptr_t)pages, size);
     *touch_ns = UINT64_MAX;
+    for (size_t i = 0; i < size; i += LL_PAGE_SIZE) {
+        pages[i] = 1;
+    }
     for (int i = 0; i < TRIALS; i++) {
         size_t came_back;
         uint64_t cost_ns;

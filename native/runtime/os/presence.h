@@ -34,6 +34,10 @@ bool ll_presence_visit(const struct ll_presence* presence, uintptr_t start,
 // False when the system refuses, as it does for memory that is locked.
 bool ll_presence_drop(uintptr_t start, size_t size_bytes);
 
+// Which pages of a range the file has memory for; one byte each, 0: none, so that
+// nobody has ever touched them. False when the system does not tell.
+bool ll_presence_in_file(uintptr_t start, size_t size_bytes, uint8_t* answers);
+
 // Tries all of it on pages of its own. `touch_ns` is what one touch costs.
 enum ll_presence_verdict {
     LL_PRESENCE_EXACT,  // a touch shows on its page and on no other
