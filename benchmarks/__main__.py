@@ -1,7 +1,8 @@
 """`python -m benchmarks`: measures, prints the table, keeps the raw numbers.
 
 Rounds are interleaved: each round runs every mode once, and a ratio compares runs of
-the same round, so that a busy neighbour slows both sides.
+the same round, so that a busy neighbour slows both sides. Every second round goes
+through the modes backwards, so that none is always the one after a costly other.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import scale, stacks, table
+from benchmarks import limits, scale, stacks, table
 from benchmarks.measure import Cost, FailedError
 from benchmarks.modes import (
     LEAKLINE_ACCESSES,
@@ -61,6 +62,8 @@ def main() -> int:
         by_stacks = [] if arguments.no_scale else stacks.measure(Path(scratch))
     print(table.render(results, chosen, [mode.name for mode in (*OWN_MODES, *peers)]))
     print()
+    print(limits.render(results, chosen))
+    print()
     print(scale.render(series))
     print()
     print(stacks.render(by_stacks))
@@ -103,7 +106,7 @@ def measure(
         workload.measure(scratch, mode.wrap(scratch))  # warms the page cache
         make_plans(scratch)
     for number in range(rounds):
-        for mode in modes:
+        for mode in modes if number % 2 == 0 else reversed(modes):
             if mode.slow and number > 0:
                 continue
             progress(f"{workload.name}: round {number + 1}, {mode.name}")

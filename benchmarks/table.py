@@ -8,9 +8,6 @@ from benchmarks.workloads import Workload
 # Workload to mode to one cost per round.
 Results = dict[str, dict[str, list[Cost]]]
 
-MEMORY_LIMIT = 1.5
-SMALL_PROGRAM_EXTRA_KIB = 4096
-
 
 def render(results: Results, workloads: list[Workload], modes: list[str]) -> str:
     """Return the table: CPU ratios, then ratios of the peak resident set."""
