@@ -54,6 +54,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "cc_variables.c": (),
     "comparison.cpp": (),
     "dead_scopes.c": (),
+    "dead_scopes_threads.c": (),
     "explain_handover.c": ("more",),
     "injected_leaks.c": (),
     "joined_statements.c": (),

@@ -25,3 +25,12 @@ def test_blocks_of_ended_scopes_are_lost(
         note for one in outcome.report["findings"] for note in one.get("notes", [])
     ]
     assert any("`ended` of leave" in note for note in notes)
+
+
+def test_blocks_of_ended_scopes_are_lost_on_stacks_of_other_threads(
+    build: Callable[..., Path], watch: Callable[..., Any]
+) -> None:
+    program = build("dead_scopes_threads.c", "-O0", "-fno-stack-protector", "-pthread")
+    outcome = watch([program])
+    assert "scope_of_waiting_thread_ended_bad" in outcome.functions("lost")
+    assert "scope_of_waiting_thread_open_ok" not in outcome.functions("lost")
