@@ -10,6 +10,7 @@
 enum { AREA = 1 << 20, AFTER_WORD = 9, COPIED_STEP = 17, COPIED_BYTES = 18 };
 
 static const uintptr_t heap = (uintptr_t)LL_HEAP_TAG << 40;
+static const uintptr_t heap_bytes = AREA / 2;
 static uint64_t slots[8];
 
 static uint32_t store(unsigned number) {
@@ -128,7 +129,7 @@ static void test_births(void) {
     CHECK(map_shadow((uintptr_t)(LL_HEAP_TAG + 1) << 40));
     CHECK(map_shadow((uintptr_t)(LL_HEAP_TAG + 2) << 40));
     CHECK(ll_births_start());
-    CHECK(ll_hooks_start());
+    CHECK(ll_hooks_start(&heap_bytes));
     test_a_lost_reference_has_its_birth();
     test_an_unnoted_reference_has_none();
     test_other_words_are_not_noted();

@@ -11,6 +11,7 @@
 enum { AREA = 1 << 20, STRINGS = 4 };
 
 static const uintptr_t heap = (uintptr_t)LL_HEAP_TAG << 40;
+static uintptr_t heap_bytes = AREA / 2;
 
 static struct ll_granule_stamp stamp_of(uintptr_t address) {
     return *(struct ll_granule_stamp*)((address & ~(uintptr_t)15) + LL_SHADOW_DELTA);
@@ -51,14 +52,23 @@ static void test_every_word_is_stamped(void) {
 
 static void test_other_words_are_not_stamped(void) {
     uint64_t before = clock_now();
-    const uint64_t others[] = {0, heap - 16, heap + ((uint64_t)1 << 40),
-                               heap | (uint64_t)1 << 60};
+    const uint64_t others[] = {0, heap - 16, heap + heap_bytes,
+                               heap + ((uint64_t)1 << 40), heap | (uint64_t)1 << 60};
     for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
         words[0] = others[i];
         struct registers after;
         call_hook(0, (uintptr_t)words, 0, &after);
     }
     CHECK(clock_now() == before);
+}
+
+static void test_a_heap_that_grew_is_stamped(void) {
+    words[0] = heap + heap_bytes;
+    heap_bytes += 16;
+    uint64_t before = clock_now();
+    struct registers after;
+    uint32_t place = call_hook(0, (uintptr_t)words, 0, &after);
+    CHECK(tells(stamp_of(words[0]), before + 1, place));
 }
 
 static void test_slots_on_the_stack_are_not_stamped(void) {
@@ -170,10 +180,11 @@ static void test_hooks(void) {
     void* shadow = (void*)((uintptr_t)(LL_HEAP_TAG + 1) << 40);
     CHECK(mmap(shadow, AREA, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == shadow);
-    CHECK(ll_hooks_start());
-    CHECK(ll_hooks_start());
+    CHECK(ll_hooks_start(&heap_bytes));
+    CHECK(ll_hooks_start(&heap_bytes));
     test_every_word_is_stamped();
     test_other_words_are_not_stamped();
+    test_a_heap_that_grew_is_stamped();
     test_slots_on_the_stack_are_not_stamped();
     test_slots_behind_the_end_of_the_stack_are_stamped();
     test_a_string_stamps_its_whole_words();

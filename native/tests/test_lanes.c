@@ -16,6 +16,7 @@ enum {
 
 static const uintptr_t test_caller = 0x7f1234567890;
 static const uintptr_t heap = (uintptr_t)LL_HEAP_TAG << 40;
+static const uintptr_t heap_bytes = AREA / 2;
 
 static uint64_t hook_at(unsigned number) {
     return *(uint64_t*)(uintptr_t)(LL_HOOK_TABLE + 8 * number);
@@ -117,7 +118,7 @@ static void test_lanes(void) {
     void* shadow = (void*)((uintptr_t)(LL_HEAP_TAG + 1) << 40);
     CHECK(mmap(shadow, AREA, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == shadow);
-    CHECK(ll_hooks_start());
+    CHECK(ll_hooks_start(&heap_bytes));
     test_whole_words_are_lost();
     ll_hooks_lock_clock();
     test_whole_words_are_lost();

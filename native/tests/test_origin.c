@@ -11,6 +11,7 @@
 enum { AREA = 1 << 20, KNOWN = 7, TAKEN = 9 };
 
 static const uintptr_t heap = (uintptr_t)LL_HEAP_TAG << 40;
+static const uintptr_t heap_bytes = AREA / 2;
 static uint64_t slots[8];
 static struct ll_storer seen;
 static unsigned recalls;
@@ -110,7 +111,7 @@ int main(void) {
                0) == (void*)shadow);
     CHECK(!ll_origins_with_stacks());
     if (ll_origins_have_stacks((struct ll_caller_stacks){recall, take})) {
-        CHECK(ll_origins_with_stacks() && ll_hooks_start());
+        CHECK(ll_origins_with_stacks() && ll_hooks_start(&heap_bytes));
         test_what_is_known_is_not_taken();
         test_a_store_is_described_once();
         test_strings_have_stacks_too();

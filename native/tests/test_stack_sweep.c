@@ -22,11 +22,12 @@ struct held {
 static struct held held[HELD];
 static uint32_t held_capture;
 
-static void visit_held(ll_node_renaming* rename) {
+static uint64_t visit_held(ll_node_renaming* rename) {
     for (unsigned i = 0; i < HELD; i++) {
         held[i].node = held[i].node == 0 ? 0 : rename(held[i].node);
     }
     held_capture = held_capture == 0 ? 0 : rename(held_capture);
+    return HELD;
 }
 
 static uint32_t insert(const struct held* stack) {

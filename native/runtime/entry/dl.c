@@ -13,6 +13,10 @@ LL_EXPORT int dlclose(void* handle);
 LL_EXPORT int dlclose(void* handle) {
     uint32_t outer = ll_unloading_site;
     ll_unloading_site = LL_UNLIKELY(ll_stamps_on) ? LL_SITE() : 0;
+    if (ll_unloading_site != 0) {
+        // It is held while destructors run, whatever they capture.
+        ll_stack_keep_nodes();
+    }
     int result = ll_real()->dlclose(handle);
     ll_unloading_site = outer;
     ll_stack_modules_changed();

@@ -236,7 +236,9 @@ static void on_new_context(uint32_t context) {
     }
     int saved_errno = errno;
     struct ll_node innermost;
-    if (ll_node_get(LL_SITE(), &innermost)) {
+    uint32_t site = LL_SITE();
+    ll_stack_keep_nodes();
+    if (ll_node_get(site, &innermost)) {
         ll_context_learn(context, innermost.parent);
     }
     errno = saved_errno;

@@ -4,6 +4,7 @@
 
 #include "heap/inspect.h"
 #include "os/memory.h"
+#include "stack/stack.h"
 
 // Call stacks beyond this many are not counted; pages appear when touched.
 enum { SITES_MAX = 1 << 24 };
@@ -17,6 +18,7 @@ static ll_freed_follower* follow_freed;
 bool ll_ordinals_start(void) {
     counts = ll_memory_map(SITES_MAX * sizeof *counts);
     ll_ordinals_on = counts != NULL;
+    ll_stack_keep_nodes();
     return ll_ordinals_on;
 }
 

@@ -12,8 +12,8 @@
 #include "os/syscall.h"
 #include "patch/births.h"
 #include "patch/hooks.h"
+#include "patch/origin.h"
 #include "patch/shadow.h"
-#include "stack/stack.h"
 
 enum { GRANULE = 16 };
 
@@ -55,10 +55,12 @@ bool ll_stamps_start(void) {
     if (ll_options.births && !ll_births_start()) {
         return false;
     }
-    ll_stamps_on = ll_hooks_start() && ll_memory_claim(shadow_start, claimed_size());
+    ll_stamps_on = ll_hooks_start(&ll_range.used_bytes) &&
+                   ll_memory_claim(shadow_start, claimed_size());
     ll_releases_watched |= ll_stamps_on ? LL_RELEASES_STAMPED : 0;
-    // Stamps hold stacks, too.
-    ll_stack_keep_nodes();
+    if (ll_births_on || ll_origins_with_stacks()) {
+        ll_stack_keep_nodes();
+    }
     return ll_stamps_on;
 }
 
@@ -88,7 +90,7 @@ static uint64_t mark_with(uint64_t mark, uintptr_t offset) {
 
 bool ll_stamps_refer(uintptr_t start, uintptr_t end) {
     for (uintptr_t at = start; at + sizeof(uint64_t) <= end; at += sizeof(uint64_t)) {
-        if (*(const uint64_t*)at >> 40 == LL_HEAP_TAG) {
+        if (ll_is_heap_address(*(const uint64_t*)at)) {
             return true;
         }
     }
@@ -101,7 +103,7 @@ void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t si
     }
     for (uintptr_t at = start; at + sizeof(uint64_t) <= end; at += sizeof(uint64_t)) {
         uint64_t* word = (uint64_t*)at;
-        if (LL_UNLIKELY(*word >> 40 == LL_HEAP_TAG)) {
+        if (LL_UNLIKELY(ll_is_heap_address(*word))) {
             if (ll_births_on) {
                 ll_births_carry(at, *word);
             }
@@ -115,7 +117,7 @@ void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t si
 static void stamp_words(const uint64_t* words, size_t count, uintptr_t slot,
                         uint32_t node, uint64_t mark) {
     for (size_t i = 0; i < count; i++) {
-        if (words[i] >> 40 == LL_HEAP_TAG) {
+        if (ll_is_heap_address(words[i])) {
             if (ll_births_on) {
                 ll_births_carry(slot + i * sizeof *words, words[i]);
             }
@@ -221,4 +223,22 @@ struct ll_stamp ll_stamp_latest(uintptr_t block, size_t size_bytes) {
     struct ll_stamp result = read_stamp(latest);
     result.granule = granule;
     return result;
+}
+
+static bool tells_node(const struct ll_stamp* stamp) {
+    return stamp->cause != LL_STAMP_none && stamp->cause != LL_STAMP_store &&
+           stamp->place != 0;
+}
+
+// Stamps of a block lie side by side: so many are looked at as fast as one block.
+enum { STAMPS_PER_WORD = 8 };
+
+uint64_t ll_stamp_rename(uintptr_t block, size_t size_bytes, ll_node_renaming* rename) {
+    struct ll_stamp latest = ll_stamp_latest(block, size_bytes);
+    if (tells_node(&latest)) {
+        struct ll_granule_stamp* stamp = stamp_of(latest.granule);
+        *stamp =
+            ll_stamp_pack(latest.clock, ll_stamp_caller(*stamp), rename(latest.place));
+    }
+    return size_bytes / GRANULE / STAMPS_PER_WORD + 1;
 }

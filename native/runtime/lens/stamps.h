@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stack/stack.h"
+
 // True while losses are stamped. Fixed before the program's first instruction.
 extern bool ll_stamps_on;
 
@@ -71,3 +73,7 @@ enum { LL_STAMP_FAR = 0xfff * 8 };
 
 // The latest stamp of a block.
 struct ll_stamp ll_stamp_latest(uintptr_t block, size_t size_bytes);
+
+// Replaces the node in the latest stamp of a block, if there is one. Those of older
+// stamps are void then; nobody reads them. Returns what it cost, as an ll_node_holder.
+uint64_t ll_stamp_rename(uintptr_t block, size_t size_bytes, ll_node_renaming* rename);

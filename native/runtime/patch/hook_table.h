@@ -36,7 +36,7 @@ static inline uint64_t ll_saved_rsi(const struct ll_string_store* store) {
     return ((const uint64_t*)store)[-3];
 }
 
-// The last six are for the hooks themselves: assembly has no name for C functions and
+// The last seven are for the hooks themselves: assembly has no name for C functions and
 // variables that it could rely on.
 struct ll_hook_table {
     ll_hook* by_words[4]; // stores of 1, 2, 4, 8 words
@@ -53,6 +53,7 @@ struct ll_hook_table {
     void (*lose_lanes)(const struct ll_word_store*, uint64_t lanes,
                        unsigned lane_shift);
     int64_t stack_end; // distance of the thread's `own_stack_end` from its pointer
+    const uintptr_t* heap_bytes; // in use; it grows
 };
 #define LL_ENTRY_LOSE_STRING 176
 #define LL_ENTRY_COPY_STRING 184
@@ -60,3 +61,4 @@ struct ll_hook_table {
 #define LL_ENTRY_BEAR_WORDS 200
 #define LL_ENTRY_LOSE_LANES 208
 #define LL_ENTRY_STACK_END 216
+#define LL_ENTRY_HEAP_BYTES 224

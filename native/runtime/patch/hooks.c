@@ -28,7 +28,8 @@
 static LL_THREAD_LOCAL uintptr_t own_stack_end;
 
 _Static_assert(sizeof(struct ll_granule_stamp) == 16, "one per granule");
-_Static_assert(offsetof(struct ll_hook_table, stack_end) == LL_ENTRY_STACK_END,
+_Static_assert(offsetof(struct ll_hook_table, stack_end) == LL_ENTRY_STACK_END &&
+                   offsetof(struct ll_hook_table, heap_bytes) == LL_ENTRY_HEAP_BYTES,
                "assembly reads it");
 
 #define TEXT_OF(x) #x
@@ -46,7 +47,7 @@ _Static_assert(offsetof(struct ll_hook_table, stack_end) == LL_ENTRY_STACK_END,
     "leaq 1(%rsi), %rax\n"                                                             \
     "popq %rsi\n"
 
-// Looks at the word at (%rax) and stamps the granule it points to. Uses up rax and rdx.
+// Looks at the word at (%rax) and stamps the granule of the heap that it points to. Uses up rax and rdx.
 // `place_at` is where the hook's return address lies above the stack pointer.
 #define STAMP_WORD(tick, place_at)                                                     \
     "movq (%rax), %rdx\n"                                                              \
@@ -54,12 +55,13 @@ _Static_assert(offsetof(struct ll_hook_table, stack_end) == LL_ENTRY_STACK_END,
     "cmpq $" TEXT(STACK_REACH) ", %rax\n"                                              \
     "jb 4f\n"                                                                          \
     "3:\n"                                                                             \
-    "movq %rdx, %rax\n"                                                                \
-    "shrq $40, %rax\n"                                                                 \
-    "cmpl $" TEXT(LL_HEAP_TAG) ", %eax\n"                                              \
-    "jne 1f\n"                                                                         \
+    "movabsq $" TEXT(LL_HEAP_TAG) " << 40, %rax\n"                                     \
+    "subq %rax, %rdx\n"                                                                \
+    "movq " TEXT(LL_HOOK_TABLE) " + " TEXT(LL_ENTRY_HEAP_BYTES) ", %rax\n"             \
+    "cmpq (%rax), %rdx\n"                                                              \
+    "jae 1f\n"                                                                         \
     "andq $-16, %rdx\n"                                                                \
-    "movabsq $" TEXT(LL_SHADOW_DELTA) ", %rax\n"                                       \
+    "movabsq $(" TEXT(LL_HEAP_TAG) " << 40) + " TEXT(LL_SHADOW_DELTA) ", %rax\n"       \
     "addq %rax, %rdx\n"                                                                \
     "movabsq $" TEXT(LL_LOSS_CLOCK) ", %rax\n"                                         \
     tick                                                                               \
@@ -132,6 +134,13 @@ LL_IN_HOOK uint64_t ll_hooks_tick(void) {
     return is_among_threads ? __atomic_add_fetch(clock, 1, __ATOMIC_RELAXED) : ++*clock;
 }
 
+static const uintptr_t* heap_bytes;
+
+LL_IN_HOOK bool ll_hooks_is_reference(uint64_t word) {
+    uintptr_t start = (uintptr_t)LL_HEAP_TAG << 40;
+    return word - start < __atomic_load_n(heap_bytes, __ATOMIC_RELAXED);
+}
+
 LL_IN_HOOK bool ll_hooks_is_stack(uintptr_t slot) {
     uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
     bool is_close = slot - sp < STACK_REACH;
@@ -153,7 +162,7 @@ LL_IN_HOOK void ll_hooks_stamp_range(uintptr_t start, size_t size_bytes,
     const uint64_t* end = (const uint64_t*)((start + size_bytes) & ~(uintptr_t)7);
     struct ll_origin origin = {0};
     for (; word < end; word++) {
-        if (*word >> 40 == LL_HEAP_TAG) {
+        if (ll_hooks_is_reference(*word)) {
             if (origin.place == 0) {
                 origin = ll_origin_of(storer);
             }
@@ -191,14 +200,16 @@ static void fill(void) {
     ll_string_hooks_fill(table);
     ll_lanes_fill(table);
     table->stack_end = distance_of_stack_end();
+    table->heap_bytes = heap_bytes;
     if (ll_births_on || ll_origins_with_stacks()) {
         ll_word_hooks_fill(table);
     }
     ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ);
 }
 
-bool ll_hooks_start(void) {
+bool ll_hooks_start(const uintptr_t* used_heap_bytes) {
     if (!is_started) {
+        heap_bytes = used_heap_bytes;
         long mapped =
             ll_syscall(SYS_mmap, LL_HOOK_TABLE, LL_PAGE_SIZE, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);

@@ -37,8 +37,13 @@ static inline uint32_t ll_stamp_place(struct ll_granule_stamp stamp) {
 uint64_t ll_hooks_tick(void);
 
 // Maps the table that trampolines call through, after ll_births_start when births are
-// wanted. Idempotent; false when its address is taken.
-bool ll_hooks_start(void);
+// wanted. So many bytes from the start of the heap on are in use, always: numbers that
+// look like pointers beyond them would take a page of the shadow each. Idempotent;
+// false when the table's address is taken.
+bool ll_hooks_start(const uintptr_t* used_heap_bytes);
+
+// Whether the word points into the heap.
+bool ll_hooks_is_reference(uint64_t word);
 
 // From now on the clock is incremented by locked instructions. To be called before the
 // process has a second thread.

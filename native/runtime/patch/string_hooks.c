@@ -51,7 +51,7 @@ LL_IN_HOOK static void bear_copies(const struct ll_string_store* store,
     struct ll_origin origin = {0};
     for (uintptr_t slot = (to + 7) & ~(uintptr_t)7; slot + 8 <= end; slot += 8) {
         uint64_t word = *(const unaligned_word*)(from + (slot - to));
-        if (word >> 40 == LL_HEAP_TAG) {
+        if (ll_hooks_is_reference(word)) {
             if (origin.place == 0) {
                 origin = ll_origin_of(&storer);
             }

@@ -67,42 +67,78 @@ static bool leads_to_its_page(const struct ll_patched* module,
     return target - page < LL_PAGE_SIZE;
 }
 
-static bool is_usable(const struct ll_patched* module,
-                      const struct ll_plan_patch* patch) {
-    return patch->mapping < module->plan.header->mapping_count &&
-           module->rooms[patch->mapping] == LL_ROOM_TAKEN &&
-           leads_to_its_page(module, patch);
-}
-
 // By an instruction: libc's own functions may be about to lead nowhere.
 static void copy(void* to, const void* from, size_t size_bytes) {
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size_bytes) : : "memory");
 }
 
-static void write_back(const struct ll_patched* module,
+static bool write_back(const struct ll_patched* module,
                        const struct ll_plan_patch* patch) {
     uintptr_t address = module->bias + patch->address;
-    if (patch->length <= sizeof patch->original &&
-        lies_in_text(module, address, patch->length)) {
+    bool fits = patch->length <= sizeof patch->original &&
+                lies_in_text(module, address, patch->length);
+    if (fits) {
         copy((void*)address, patch->original, patch->length);
     }
+    return fits;
+}
+
+// Which stretches of the text have been written back: only patches that rely on one of
+// them have to be looked at again. To read the text at all of them would bring all of
+// it into memory.
+struct changes {
+    uint8_t*
+        stretches; // NULL when there is no memory for it: anything may have changed
+    size_t count;
+};
+
+// No patch relies on anything so far behind its start.
+enum { STRETCH_BYTES = 512 };
+
+static struct changes no_changes(const struct ll_patched* module) {
+    size_t count = module->text_size / STRETCH_BYTES + 2;
+    return (struct changes){.stretches = ll_memory_map(count), .count = count};
+}
+
+static void add_change(const struct changes* changes, size_t offset, size_t size) {
+    if (changes->stretches != NULL && size > 0) {
+        changes->stretches[offset / STRETCH_BYTES] = 1;
+        changes->stretches[(offset + size - 1) / STRETCH_BYTES] = 1;
+    }
+}
+
+static bool may_rely_on(const struct changes* changes, size_t offset) {
+    const uint8_t* stretch = changes->stretches + offset / STRETCH_BYTES;
+    return changes->stretches == NULL || stretch[0] != 0 || stretch[1] != 0;
+}
+
+static bool has_room(const struct ll_patched* module,
+                     const struct ll_plan_patch* patch) {
+    return patch->mapping < module->plan.header->mapping_count &&
+           module->rooms[patch->mapping] == LL_ROOM_TAKEN;
 }
 
 // A patch depends only on those before it in the plan: one pass finds all that lead
 // nowhere. Returns the stores that remain.
 static uint32_t write_back_unusable(const struct ll_patched* module) {
+    struct changes changes = no_changes(module);
     uint32_t usable = 0;
     for (uint32_t i = 0; i < module->plan.header->patch_count; i++) {
         const struct ll_plan_patch* patch = &module->plan.patches[i];
-        uintptr_t address = module->bias + patch->address;
-        if (!lies_in_text(module, address, patch->jump_at + LL_JUMP_LENGTH)) {
+        size_t offset = module->bias + patch->address - module->text_start;
+        if (!lies_in_text(module, module->text_start + offset,
+                          patch->jump_at + LL_JUMP_LENGTH)) {
             continue;
         }
-        if (is_usable(module, patch)) {
+        if (has_room(module, patch) &&
+            (!may_rely_on(&changes, offset) || leads_to_its_page(module, patch))) {
             usable += patch->stores;
-        } else {
-            write_back(module, patch);
+        } else if (write_back(module, patch)) {
+            add_change(&changes, offset, patch->length);
         }
+    }
+    if (changes.stretches != NULL) {
+        ll_memory_unmap(changes.stretches, changes.count);
     }
     return usable;
 }

@@ -28,7 +28,7 @@ LL_IN_HOOK static void bear_words(const struct ll_word_store* store, unsigned wo
     struct ll_origin origin = {0};
     for (unsigned i = 0; i < words; i++) {
         const uint64_t* slot = (const uint64_t*)store->slot + i;
-        if (*slot >> 40 == LL_HEAP_TAG) {
+        if (ll_hooks_is_reference(*slot)) {
             if (origin.place == 0) {
                 origin = ll_origin_of(&storer);
             }

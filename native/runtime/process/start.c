@@ -166,8 +166,7 @@ static void start(void) {
     ll_life.watched = true;
     ll_life_record_start();
     record_what_failed(heap, stacks, mistakes);
-    if (!ll_options_have_lens("loss") && !ll_options_have_lens("accesses") &&
-        !ll_options.touch_stacks) {
+    if (!ll_options_have_lens("accesses") && !ll_options.touch_stacks) {
         ll_sites_let_sweep();
     }
     if (!ll_look_start() ||

@@ -100,9 +100,10 @@ uint32_t ll_node_count(void); // ids are 1 .. count
 // ids. `visit_held` is called with a function and must replace every node that is held
 // anywhere outside of this component by what the function returns for it. Hooks may
 // hold a node between its capture and the end of the hook, but not over another
-// capture.
+// capture. Returns at how many words it looked, of which the time depends that passes
+// until the next time.
 typedef uint32_t ll_node_renaming(uint32_t node);
-typedef void ll_node_holder(ll_node_renaming* rename);
+typedef uint64_t ll_node_holder(ll_node_renaming* rename);
 void ll_stack_let_sweep(ll_node_holder* visit_held);
 
 // From now on ids stay what they are: they are written down.

@@ -12,7 +12,7 @@ enum {
     // A trie of fewer nodes is left alone.
     DUE_FIRST = 1 << 16,
     // A sweep looks at every block, so it has to wait the longer the more there are.
-    BLOCKS_PER_NODE = 4,
+    WORDS_PER_NODE = 4,
 };
 
 _Atomic uint32_t ll_sweep_due = UINT32_MAX;
@@ -25,7 +25,8 @@ static ll_node_holder* holder;
 // During a sweep: the new id of each node, 0 for those that go.
 static struct {
     uint32_t* ids;
-    uint64_t held; // nodes that the holder showed, with repetitions
+    uint32_t used;  // their number
+    uint64_t words; // that the holder looked at
 } sweep;
 
 void ll_stack_let_sweep(ll_node_holder* visit_held) {
@@ -43,14 +44,17 @@ bool ll_sweep_is_due(void) {
            &__libc_single_threaded != NULL && __libc_single_threaded;
 }
 
+// A block whose birth was not stamped, since a signal handler left malloc for good, may
+// show a stamp from before an earlier sweep.
 static uint32_t note_held(uint32_t node) {
-    sweep.ids[node] = 1;
-    sweep.held++;
+    if (node < sweep.used) {
+        sweep.ids[node] = 1;
+    }
     return node;
 }
 
 static uint32_t new_id(uint32_t node) {
-    return sweep.ids[node];
+    return node < sweep.used ? sweep.ids[node] : 0;
 }
 
 // What holds a node holds its callers. Numbers them from 1; returns the end.
@@ -91,7 +95,7 @@ static void link_to_parent(uint32_t id) {
 }
 
 static uint32_t next_due(uint32_t nodes) {
-    uint64_t due = DUE_FIRST + 2 * (uint64_t)nodes + sweep.held / BLOCKS_PER_NODE;
+    uint64_t due = DUE_FIRST + 2 * (uint64_t)nodes + sweep.words / WORDS_PER_NODE;
     return due < UINT32_MAX ? (uint32_t)due : UINT32_MAX;
 }
 
@@ -139,12 +143,13 @@ static void move_together(uint32_t used, uint32_t end) {
 LL_COLD void ll_sweep(void) {
     uint32_t used = atomic_load(&ll_trie.used);
     uint64_t mask = ll_signals_block();
-    sweep.held = 0;
+    sweep.used = used;
+    sweep.words = 0;
     sweep.ids = ll_memory_map(used * sizeof *sweep.ids);
     if (sweep.ids == NULL) {
         atomic_store(&ll_sweep_due, next_due(used));
     } else {
-        holder(note_held);
+        sweep.words = holder(note_held);
         uint32_t end = number_held(used);
         move_together(used, end);
         holder(new_id);
