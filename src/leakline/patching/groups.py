@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from leakline.patching.neighbours import Gap, Neighbours
+from leakline.patching.neighbours import Gap, Neighbours, Together
 from leakline.patching.stores import Census, Store
 from leakline.patching.trampolines import Step
 
@@ -19,26 +19,8 @@ _GAP = Gap(instructions=3, bytes=12)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Neighbours that one trampoline can run.
-
-    Attributes:
-        steps: Instructions one after the other.
-        lead: How many of the first steps may as well stay where they are.
-    """
-
-    steps: tuple[Step, ...]
-    lead: int
-
-    @property
-    def address(self) -> int:
-        """Where it begins."""
-        return self.steps[0].address
-
-    @property
-    def length(self) -> int:
-        """The bytes of its first step, which becomes a jump."""
-        return len(self.steps[0].code)
+class Group(Together[Step]):
+    """Neighbours that one trampoline can run."""
 
     @property
     def stores(self) -> int:
@@ -71,8 +53,8 @@ class Gatherer:
             steps = self._following(stores, at)
             lead = self._neighbours.leading(stores[at], end)
             groups.append(Group((*lead, *steps), len(lead)))
-            at += sum(isinstance(step, Store) for step in steps)
-            end = steps[-1].address + len(steps[-1].code)
+            at += groups[-1].stores
+            end = groups[-1].end
         return groups
 
     def _following(self, stores: list[Store], at: int) -> list[Step]:

@@ -1,21 +1,26 @@
 """The code around instructions that are patched: what can run with them elsewhere."""
 
 from collections.abc import Container
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from leakline.patching.eviction import Plain, evictable
 
 
-class Anchor(Protocol):
-    """An instruction that is patched, and what is known of the code around it."""
+class Located(Protocol):
+    """An instruction of a module."""
 
     @property
     def address(self) -> int:
-        """Of the instruction."""
+        """Where it is."""
 
     @property
     def code(self) -> bytes:
         """Its bytes."""
+
+
+class Anchor(Located, Protocol):
+    """An instruction that is patched, and what is known of the code around it."""
 
     @property
     def limit(self) -> int:
@@ -24,6 +29,37 @@ class Anchor(Protocol):
     @property
     def before(self) -> tuple[int, ...]:
         """Addresses of some instructions before it, the nearest first."""
+
+
+StepT = TypeVar("StepT", bound=Located)
+
+
+@dataclass(frozen=True, slots=True)
+class Together(Generic[StepT]):
+    """Neighbours that run in one place elsewhere.
+
+    Attributes:
+        steps: Instructions one after the other; the first one becomes a jump.
+        lead: How many of the first steps may as well stay where they are.
+    """
+
+    steps: tuple[StepT, ...]
+    lead: int
+
+    @property
+    def address(self) -> int:
+        """Of the instruction that becomes a jump."""
+        return self.steps[0].address
+
+    @property
+    def length(self) -> int:
+        """The bytes of that instruction."""
+        return len(self.steps[0].code)
+
+    @property
+    def end(self) -> int:
+        """Behind its last step."""
+        return self.steps[-1].address + len(self.steps[-1].code)
 
 
 class Jumps(Protocol):

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from leakline.patching.accesses.sites import Census, Flow, Site, Taken
 from leakline.patching.accesses.stubs import Step
-from leakline.patching.neighbours import Gap, Neighbours
+from leakline.patching.neighbours import Gap, Neighbours, Together
 
 _MOST_SITES = 6
 # More code in a stub gains nothing.
@@ -19,31 +19,8 @@ _GAP = Gap(instructions=4, bytes=24)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Neighbours that one stub runs.
-
-    Attributes:
-        steps: Instructions one after the other; the last one is a site.
-        lead: How many of the first steps may as well stay where they are.
-    """
-
-    steps: tuple[Step, ...]
-    lead: int
-
-    @property
-    def address(self) -> int:
-        """Of the instruction that becomes a jump."""
-        return self.steps[0].address
-
-    @property
-    def length(self) -> int:
-        """The bytes of that instruction."""
-        return len(self.steps[0].code)
-
-    @property
-    def end(self) -> int:
-        """Behind its last step."""
-        return self.steps[-1].address + len(self.steps[-1].code)
+class Group(Together[Step]):
+    """Neighbours that one stub runs; the last step is a site."""
 
     @property
     def sites(self) -> tuple[int, ...]:
