@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from leakline.errors import ProgramError
 from leakline.folders import cache_path, is_private
+from leakline.patching.expiry import note_use, remove_unused
 from leakline.patching.kinds import PlanKind
 from leakline.patching.source import PlanError
 from leakline.symbols.elf import ElfError, read_elf
@@ -53,6 +54,7 @@ def prepare(plans: Sequence[Wanted], progress: Progress | None = None) -> Prepar
                 unplanned.append(f"{plan.module}: {problem}")
             if progress is not None:
                 progress("planning patches", done, len(missing))
+    remove_unused(folder)
     return Prepared(folder, tuple(dict.fromkeys(unplanned)))
 
 
@@ -108,9 +110,12 @@ def _has_plan(folder: Path, plan: Wanted) -> bool:
     try:
         build_id = read_elf(plan.module).build_id
         path = folder / f"{build_id.hex()}{plan.kind.suffix}"
-        return bool(build_id) and _is_ours(path) and plan.kind.is_sound(path, build_id)
+        if not (build_id and _is_ours(path) and plan.kind.is_sound(path, build_id)):
+            return False
     except (ElfError, OSError):
         return False
+    note_use(path)
+    return True
 
 
 def _is_ours(plan: Path) -> bool:
