@@ -68,6 +68,7 @@ bench: setup bench-check  ## Speed and memory beside Valgrind, heaptrack and Lea
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.compiled
 	$(BIN)/python -m benchmarks.warm_up
+	$(BIN)/python -m benchmarks.starts
 
 bench-accuracy: setup  ## How well idle memory is found, against oracles
 	tools/install_packages.sh cppcheck lua5.4 perl redis-server sqlite3

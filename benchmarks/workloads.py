@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.measure import Command, Cost, Measurement, run
 from benchmarks.modes import Wrapping
+from benchmarks.sources import HEADER, write_program
 
 PROGRAMS = Path(__file__).parent / "programs"
 SOURCES = Path(__file__).parent.parent / "native"
@@ -79,6 +80,28 @@ def simple(
         return run(wrapped(Command(words, (), folder, source), wrapping))
 
     return measure
+
+
+def long_source(folder: Path) -> Path:
+    """Return a preprocessed file of 20,000 lines of C, always the same."""
+    path = folder / "long.i"
+    if not path.exists():
+        program = write_program(folder / "long", 20_000)
+        units = sorted(program.folder.glob("unit*.c"))
+        text = "".join(unit.read_text().replace(HEADER, "") for unit in units)
+        (folder / "long.c").write_text(HEADER + text)
+        command = ["gcc", "-E", "-P", str(folder / "long.c"), "-o", str(path)]
+        subprocess.run(command, check=True)
+    return path
+
+
+def compiler(folder: Path, wrapping: Wrapping) -> Cost:
+    """The compiler proper of gcc, a program of 5 million instructions."""
+    asking = ["gcc", "-print-prog-name=cc1"]
+    done = subprocess.run(asking, check=True, capture_output=True, text=True)
+    words = (done.stdout.strip(), "-quiet", "-O2", str(long_source(folder)))
+    command = Command((*words, "-o", os.devnull), (), folder)
+    return run(wrapped(command, wrapping))
 
 
 def short_starts(folder: Path, wrapping: Wrapping) -> Cost:
@@ -210,6 +233,7 @@ WORKLOADS = (
         simple("cppcheck", "-q", "-I{sources}/runtime", "-I{sources}", "{sources}"),
         ("cppcheck",),
     ),
+    Workload("cc1", 1.3, compiler, ("gcc",), loss_limit=2.0),
     Workload("redis", 1.25, redis, ("redis-server",), loss_limit=1.8),
     Workload(
         "short starts",
