@@ -54,9 +54,12 @@ def test_unused_memory_is_no_leak_but_is_said(
 ) -> None:
     kept = project_report(tmp_path).findings[3]
     stale = replace(kept, kind=Kind.STALE, drag_byte_s=1.0)
-    page = open_report(Report(RUN, (stale,), hidden=(kept,)))
+    promise = "No block was idle for less than is said."
+    run = replace(RUN, remarks=(promise,))
+    page = open_report(Report(run, (stale,), hidden=(kept,)))
     assert page.text("h1") == "Unused memory at 1 place: 71.0 KiB"
     assert page.one("h1").get_attribute("class") == "doubt"
+    assert promise in page.text(".remarks")
 
 
 def test_findings_that_are_not_listed_are_counted(

@@ -60,6 +60,7 @@ class _Writer:
                 [self._privacy.text(name), state.value] for name, state in run.lenses
             ],
             "not_seen": self._words(run.not_seen),
+            "remarks": self._words(run.remarks),
             "processes": [self._process(process) for process in run.processes],
             **self._coverage(run.coverage),
         }

@@ -13,6 +13,7 @@ function overviewView() {
     mostDrag(),
     heaps(),
     processes(),
+    runRemarks(),
     suppressed(),
     generated(),
   );
@@ -58,10 +59,19 @@ function notSeen() {
   if (!isActive()) {
     sentences.unshift("Checking was NOT active: nothing was looked at.");
   }
+  return sentenceList("warning", "Not seen", sentences);
+}
+
+// What the lenses can promise and what they did.
+function runRemarks() {
+  return sentenceList("remarks", "Remarks", report.run.remarks);
+}
+
+function sentenceList(style, heading, sentences) {
   return sentences.length
     ? div(
-        "warning",
-        element("h2", {}, "Not seen"),
+        style,
+        element("h2", {}, heading),
         element(
           "ul",
           {},
