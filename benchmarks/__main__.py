@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import limits, scale, stacks, table
+from benchmarks import debug_info, limits, scale, stacks, table
 from benchmarks.measure import Cost, FailedError
 from benchmarks.modes import (
     LEAKLINE_ACCESSES,
@@ -38,7 +38,7 @@ def main() -> int:
         "--no-peers", action="store_true", help="Leakline and plain only"
     )
     parser.add_argument(
-        "--no-scale", action="store_true", help="skip both growth series"
+        "--no-scale", action="store_true", help="skip the growth series"
     )
     parser.add_argument("--output", type=Path, default=ROOT / "build/benchmarks.json")
     arguments = parser.parse_args()
@@ -60,6 +60,7 @@ def main() -> int:
             )
         series = [] if arguments.no_scale else scale.measure(Path(scratch))
         by_stacks = [] if arguments.no_scale else stacks.measure(Path(scratch))
+        by_debug = [] if arguments.no_scale else debug_info.measure(Path(scratch))
     print(table.render(results, chosen, [mode.name for mode in (*OWN_MODES, *peers)]))
     print()
     print(limits.render(results, chosen))
@@ -67,6 +68,8 @@ def main() -> int:
     print(scale.render(series))
     print()
     print(stacks.render(by_stacks))
+    print()
+    print(debug_info.render(by_debug))
     raw = {
         name: {
             mode: [(cost.cpu_s, cost.peak_kib) for cost in costs]
@@ -81,6 +84,7 @@ def main() -> int:
                 "workloads": raw,
                 "scale": [growth.as_dict() for growth in series],
                 "stacks": [growth.as_dict() for growth in by_stacks],
+                "debug_info": [growth.as_dict() for growth in by_debug],
             },
             indent=1,
         )
