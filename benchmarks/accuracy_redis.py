@@ -29,7 +29,7 @@ SKIPPED = "skip_free=100:skip_free_least=700:skip_free_most=760:raw_blocks=1"
 WORK_S = 12.0
 STALE_AFTER_S = 0.5
 KEYS = 2000
-SERVED_ROUNDS = 4800  # of 200 keys each
+SERVED_ROUNDS = 3200  # of 200 keys each
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,10 @@ def main() -> int:
     parser.add_argument("--only", default=",".join(WORKS))
     arguments = parser.parse_args()
     rows = [
-        ["program", "reach", "accesses", "accesses to reach", "warm-up s", "peak mem"]
+        [
+            *("program", "reach", "accesses", "accesses to reach", "warm-up s"),
+            *("peak to plain", "peak to reach"),
+        ]
     ]
     with tempfile.TemporaryDirectory(prefix="leakline-warm-") as scratch:
         for name in arguments.only.split(","):
@@ -101,8 +104,10 @@ def measure(work: Work, scratch: Path, rounds: int) -> list[str]:
         first, _ = one[LEAKLINE_ACCESSES]
         return first.cpu_s - _later(one[LEAKLINE_ACCESSES]) / (MORE - 1)
 
-    def memory(one: dict[Mode, tuple[Cost, Cost]]) -> float:
-        return one[LEAKLINE_ACCESSES][1].peak_kib / one[LEAKLINE][1].peak_kib
+    def peak_to(mode: Mode) -> float:
+        return median(
+            one[LEAKLINE_ACCESSES][1].peak_kib / one[mode][1].peak_kib for one in costs
+        )
 
     against_reach = median(
         _later(one[LEAKLINE_ACCESSES]) / _later(one[LEAKLINE]) for one in costs
@@ -112,7 +117,8 @@ def measure(work: Work, scratch: Path, rounds: int) -> list[str]:
         f"{later(LEAKLINE_ACCESSES):.3f}",
         f"{against_reach:.3f}",
         f"{median(map(warm_up, costs)):.2f}",
-        f"{median(map(memory, costs)):.2f}",
+        f"{peak_to(PLAIN):.2f}",
+        f"{peak_to(LEAKLINE):.2f}",
     ]
 
 

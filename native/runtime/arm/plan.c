@@ -149,5 +149,6 @@ enum ll_plan_verdict ll_arm_plan_open(const char* folder, const uint8_t* build_i
         ll_arm_plan_close(plan);
         return LL_PLAN_DAMAGED;
     }
+    ll_arm_plan_let_go(plan);
     return LL_PLAN_OK;
 }
