@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,6 +168,36 @@ def test_code_made_at_run_time_is_named_as_not_seen(
     outcome = watch([program], "--lens", "accesses")
     assert outcome.report["run"]["exit_code"] == 0
     assert sum("makes code" in text for text in outcome.report["run"]["not_seen"]) == 1
+
+
+def test_a_snapshot_tells_what_a_running_program_does_not_use(
+    build: Callable[..., Path],
+) -> None:
+    program = build("accesses_idle.c", "-O1")
+    command = [str(LEAKLINE), "run", "--lens", "accesses", "--", str(program), "60000"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as run:
+        try:
+            stale = {"list_of_the_beginning_stale", "never_touched_stale"}
+            wait_until(lambda: stale <= found_by_snapshot(run))
+        finally:
+            run.terminate()
+
+
+def found_by_snapshot(run: subprocess.Popen[bytes]) -> set[str]:
+    """Return the cases that a snapshot of a run finds."""
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
+    wait_until(lambda: bool(children.read_text()))
+    stale = ["--stale", "idle>300ms", "--format", "json"]
+    command = [str(LEAKLINE), "snapshot", children.read_text().split()[0], *stale]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=120)
+    return cases(json.loads(done.stdout)) if done.stdout else set()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_code_that_does_not_run_stays_shared() -> None:

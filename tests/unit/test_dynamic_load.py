@@ -24,6 +24,7 @@ from leakline.recording._format import (
     ProcessEndRecord,
     ProcessStartRecord,
     Record,
+    SamplingRecord,
     SnapshotBeginRecord,
     SnapshotEndRecord,
     SpawnRecord,
@@ -131,6 +132,17 @@ def test_a_process_that_was_asked_for_may_go_on_running(recording: Writing) -> N
     recording.add(ProcessKey(10, 10), start(10), *one_leak(0x5000_0000)[:-1])
     assert "still running" in recording.load().run.not_seen[0]
     assert not any("running" in text for text in recording.load(pid=10).run.not_seen)
+
+
+@pytest.mark.parametrize("contradictions", [0, 3])
+def test_bounds_of_two_lenses_that_contradict_each_other_are_told(
+    recording: Writing, contradictions: int
+) -> None:
+    sampling = SamplingRecord(9, 90, 2, 10_000_000, 1_000_000, 5, contradictions)
+    look = [begin(), sampling, *end(), ended()]
+    recording.add(ProcessKey(10, 10), start(10), *look)
+    said = " ".join(recording.load().run.not_seen)
+    assert ("contradicts itself about 3 blocks" in said) == bool(contradictions)
 
 
 def test_indirect_blocks_name_their_leader(recording: Writing) -> None:
