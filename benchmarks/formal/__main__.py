@@ -30,7 +30,7 @@ def main() -> int:
     )
     parser.add_argument("--programs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--at-once", type=int, default=50, help="programs in one file")
+    parser.add_argument("--at-once", type=int, default=250, help="programs in one file")
     arguments = parser.parse_args()
     listed = random_programs(arguments.programs, arguments.seed)
     wrong = leaks = 0

@@ -1,5 +1,7 @@
 """Random programs of the abstract language, for hypothesis."""
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from .language import (
@@ -35,6 +37,8 @@ def _scopes(draw: st.DrawFn, outer: tuple[str, ...], depth: int) -> Scope:
     return Scope(own, body)
 
 
+# To make strategies takes much longer than to draw from them.
+@cache
 def _commands(visible: tuple[str, ...], depth: int) -> st.SearchStrategy[Command]:
     variable = st.sampled_from(visible)
     source = st.sampled_from((*visible, ""))
