@@ -10,8 +10,11 @@
 #include "stack/stack.h"
 
 enum {
-    ENTRY_BITS = 16,
-    ENTRIES = 1 << ENTRY_BITS,
+    FIRST_BITS = 10, // of the first table; each next one is eight times as large
+    STEP_BITS = 3,
+    TABLES = 3,
+    ENTRIES = (1 << FIRST_BITS) + (1 << (FIRST_BITS + STEP_BITS)) +
+        (1 << (FIRST_BITS + 2 * STEP_BITS)),
     CONTEXTS = ENTRIES / 4 * 3,
     NUMBER_BITS = 16,
     CONTEXT_NUMBERS = 1 << NUMBER_BITS,
@@ -34,6 +37,8 @@ typedef uint64_t memo;
 
 static struct context* contexts; // in order of their first block
 static uint32_t context_count;
+// Of three tables, one behind the other, so that few contexts take little memory. New
+// contexts go into the last of those that the ones before it do not suffice for.
 static entry* entries;
 static memo* memos;
 static unsigned context_depth;
@@ -62,27 +67,62 @@ static uint32_t take_number(void) {
     return number < CONTEXTS ? number : 0;
 }
 
-// The context with that hash, which is put into the table if it is new. When most of
-// the table is in use, contexts stay in the common heap: NULL.
-static struct context* find_by_hash(uint64_t hash) {
-    uint64_t tag = hash >> NUMBER_BITS << NUMBER_BITS;
-    uint32_t own = 0;
-    for (uint32_t i = (uint32_t)(hash >> (64 - ENTRY_BITS));; i = (i + 1) % ENTRIES) {
-        entry found = __atomic_load_n(&entries[i], __ATOMIC_RELAXED);
-        if (found == 0) {
-            own = own != 0 ? own : take_number();
-            if (own == 0) {
-                return NULL;
-            }
-            if (__atomic_compare_exchange_n(&entries[i], &found, tag | own, false,
-                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-                return &contexts[own];
-            }
-        }
-        if (found - (found & (CONTEXT_NUMBERS - 1)) == tag) {
-            return &contexts[found & (CONTEXT_NUMBERS - 1)];
+// Where a table has the entry with that tag, or would have it; NULL when it is full,
+// since many threads may have come at once.
+static entry* place_in(entry* table, unsigned bits, uint64_t tag) {
+    uint32_t size = (uint32_t)1 << bits;
+    uint32_t first = (uint32_t)(tag >> (64 - bits));
+    for (uint32_t i = 0; i < size; i++) {
+        entry* place = &table[(first + i) & (size - 1)];
+        entry found = __atomic_load_n(place, __ATOMIC_RELAXED);
+        if (found == 0 || found - (found & (CONTEXT_NUMBERS - 1)) == tag) {
+            return place;
         }
     }
+    return NULL;
+}
+
+// Another context may have come to the place meanwhile.
+static struct context* found_or_none(entry found, uint64_t tag) {
+    uint32_t number = (uint32_t)(found & (CONTEXT_NUMBERS - 1));
+    return found - number == tag ? &contexts[number] : NULL;
+}
+
+// Puts a new context at a place, unless somebody else was there first.
+static struct context* put(entry* place, uint64_t tag, uint32_t own) {
+    entry found = 0;
+    if (own == 0) {
+        return NULL;
+    }
+    if (__atomic_compare_exchange_n(place, &found, tag | own, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+        return &contexts[own];
+    }
+    return found_or_none(found, tag);
+}
+
+// The context with that hash, which is put into a table if it is new. When most of
+// the last table is in use, contexts stay in the common heap, and so does a block whose
+// context met another one on its way in: NULL.
+static struct context* find_by_hash(uint64_t hash) {
+    uint64_t tag = hash >> NUMBER_BITS << NUMBER_BITS;
+    uint32_t known = __atomic_load_n(&context_count, __ATOMIC_RELAXED);
+    entry* table = entries;
+    uint32_t room = 0;
+    for (unsigned i = 0; i < TABLES; i++) {
+        unsigned bits = FIRST_BITS + i * STEP_BITS;
+        entry* place = place_in(table, bits, tag);
+        entry found = place == NULL ? 0 : __atomic_load_n(place, __ATOMIC_RELAXED);
+        if (found != 0) {
+            return found_or_none(found, tag);
+        }
+        room += ((uint32_t)1 << bits) / 4 * 3;
+        if (known < room && place != NULL) {
+            return put(place, tag, take_number());
+        }
+        table += (size_t)1 << bits;
+    }
+    return NULL;
 }
 
 static LL_NOINLINE struct context* find_slowly(ll_site site, memo* place) {
@@ -95,7 +135,7 @@ static LL_NOINLINE struct context* find_slowly(ll_site site, memo* place) {
 }
 
 static struct context* find(ll_site site) {
-    memo* place = &memos[(uint32_t)(site * UINT32_C(0x9e3779b1)) >> (32 - MEMO_BITS)];
+    memo* place = &memos[site % MEMOS];
     memo known = __atomic_load_n(place, __ATOMIC_RELAXED);
     return LL_LIKELY(known >> 32 == site && site != 0) ? &contexts[(uint32_t)known]
                                                        : find_slowly(site, place);
