@@ -82,7 +82,11 @@ static void reallocate(void) {
     size_t kept = size < block->size_bytes ? size : block->size_bytes;
     unsigned char old_pattern = pattern_of(block->start);
     uint32_t site = next_site++;
+    const unsigned char* before = block->start;
+    bool stays = ll_block_shrinks_in_place(before, size);
+    CHECK(!stays || size <= block->size_bytes);
     unsigned char* start = ll_heap_reallocate(block->start, size, site);
+    CHECK(!stays || start == before);
     CHECK(start != NULL);
     CHECK(pattern_holds(start, old_pattern, kept));
     *block = (struct patterned){start, size, site};

@@ -3,7 +3,9 @@
 #include <cstdio>
 #include <memory>
 #include <pthread.h>
+#include <string>
 #include <sys/mman.h>
+#include <thread>
 #include <vector>
 
 extern "C" {
@@ -21,6 +23,10 @@ struct Node {
 struct Owner {
     std::vector<char*> texts;
     char* name = nullptr;
+};
+
+struct Label {
+    std::string text;
 };
 
 struct Config {
@@ -108,6 +114,16 @@ CASE char* FN_in_array_bad(int index) {
     return new char[314 + index];
 }
 
+// Missed by the checker: the string might keep what refers to it.
+CASE Label* FN_around_string_bad() {
+    return new Label;
+}
+
+// Missed by the checker: variables of a thread are globals to the checker.
+CASE char* FN_of_cpp_thread_bad() {
+    return new char[330];
+}
+
 CASE void unmap_region() {
     void* region = mmap(nullptr, 3 * 4096, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -169,6 +185,16 @@ CASE void run_on_mapping() {
     run_thread(overwrite_beside_stack, static_cast<char*>(mapping) + stack_bytes,
                &attributes);
     pthread_attr_destroy(&attributes);
+}
+
+void keep_in_cpp_thread() { // loss(FN_of_cpp_thread_bad): thread-exit
+    of_thread = FN_of_cpp_thread_bad();
+    KEEP(&of_thread);
+}
+
+CASE void run_cpp_thread() {
+    std::thread thread(keep_in_cpp_thread);
+    thread.join();
 }
 
 CASE void run_with_key() {
@@ -236,6 +262,13 @@ CASE void drop_array() {
     free(items); // loss(FN_in_array_bad): container-freed
 }
 
+// A short text lies in the string itself, which refers to it until the text is longer.
+CASE size_t drop_label() {
+    Label* label = FN_around_string_bad();
+    label->text.reserve(100);
+    return label->text.size(); // loss(FN_around_string_bad): out-of-scope
+}
+
 CASE void drop_tree() {
     static Node* root;
     root = tree_bad();
@@ -255,6 +288,7 @@ int main() {
     run_thread(keep_in_thread);
     run_thread(leave_thread);
     run_thread(overwrite_in_thread);
+    run_cpp_thread();
     run_with_key();
     drop_vector();
     release_unique();
@@ -262,6 +296,7 @@ int main() {
     fail_to_grow(SIZE_MAX / 4);
     shrink();
     drop_array();
+    drop_label();
     drop_tree();
     run_on_mapping();
     scrub();

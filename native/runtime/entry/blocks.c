@@ -47,9 +47,7 @@ static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site)
 
 void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site) {
     size_t old_size = ll_heap_requested_size(block);
-    // Down to half its size a block stays where it is.
-    bool stays = size_bytes <= old_size && size_bytes >= old_size / 2;
-    if (!stays) {
+    if (!ll_block_shrinks_in_place(block, size_bytes)) {
         return move(block, old_size, size_bytes, site);
     }
     stamp_rest(block, old_size, size_bytes, site);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "heap/heap.h"
+#include "heap/inspect.h"
 #include "heap/large.h"
 #include "heap/local.h"
 #include "heap/page_states.h"
@@ -81,12 +82,26 @@ size_t ll_heap_usable_size(void* block) {
 }
 
 // In place where that wastes less than half of the block.
+static bool is_worth_the_room(const struct ll_span* span, size_t size_bytes) {
+    return span->kind == LL_SPAN_LARGE ? size_bytes > LL_SMALL_MAX
+                                       : size_bytes >= span->block_size / 2 - 8;
+}
+
+bool ll_block_shrinks_in_place(const void* block, size_t size_bytes) {
+    struct place place;
+    return find(block, &place) && size_bytes <= requested_size(place) &&
+           is_worth_the_room(place.span, size_bytes);
+}
+
 static bool resize(struct place place, size_t size_bytes, uint64_t word) {
     struct ll_span* span = place.span;
-    if (span->kind == LL_SPAN_LARGE) {
-        return size_bytes > LL_SMALL_MAX && ll_large_resize(span, size_bytes, word);
+    if (!is_worth_the_room(span, size_bytes)) {
+        return false;
     }
-    if (size_bytes >= span->block_size || size_bytes < span->block_size / 2 - 8) {
+    if (span->kind == LL_SPAN_LARGE) {
+        return ll_large_resize(span, size_bytes, word);
+    }
+    if (size_bytes >= span->block_size) {
         return false;
     }
     uint64_t size = (uint64_t)size_bytes << LL_WORD_SIZE_SHIFT;

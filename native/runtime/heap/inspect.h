@@ -56,6 +56,9 @@ LL_INLINE bool ll_block_at(uintptr_t address, struct ll_block* block) {
            address - ll_block_start(*block) <= ll_block_size(*block);
 }
 
+// Whether ll_heap_reallocate leaves a live block where it is and makes it no larger.
+bool ll_block_shrinks_in_place(const void* block, size_t size_bytes);
+
 LL_INLINE ll_site ll_block_site(struct ll_block block) {
     return (ll_site)ll_word_get(block.span, block.index);
 }

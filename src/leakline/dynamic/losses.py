@@ -17,6 +17,8 @@ from leakline.dynamic.slots import (
     thread_variable,
 )
 from leakline.dynamic.stacks import StackBuilder
+from leakline.dynamic.strings import is_own_buffer
+from leakline.dynamic.thread_ends import first_function, program_function
 from leakline.dynamic.traces import Trace
 from leakline.model.finding import Cause, Loss, PathStep, Precision
 from leakline.model.stack import Stack
@@ -38,6 +40,11 @@ _CONCLUDED = f"{_UNSEEN}; the variable is concluded from the code, not seen"
 _UNKNOWN = (
     f"{_UNSEEN}: probably a local variable or register held it, which went out of scope,"
     " or nobody kept the result"
+)
+
+_OF_SUCH_A_THREAD = (
+    "a library began the thread that ended; the function is that of the thread which "
+    "allocated the block"
 )
 
 
@@ -104,12 +111,22 @@ class Losses:
         if cause is None or not key.loss:
             return Explained(None)
         stack = self.builder.stack(key.loss)
+        if is_own_buffer(stack, self.builder.stack(key.stack)):
+            return self._concluded(key, ())
         slot = self._slot(key) or self._stored_by(birth)
         if cause is Cause.THREAD_EXIT and self._is_function(key.loss):
-            first = replace(stack.frames[0], line=0, column=0)
-            stack = replace(stack, frames=(first,))
-            return Explained(Loss(cause, stack, slot, Precision.FUNCTION))
+            return self._at_thread_end(key, slot)
         return Explained(Loss(cause, stack, slot))
+
+    def _at_thread_end(self, key: GroupKey, slot: str | None) -> Explained:
+        """The thread's first function is known, not where in it the thread ended."""
+        stack = self.builder.stack(key.loss)
+        likely = program_function(stack, self.builder.stack(key.stack))
+        if likely is not None:
+            loss = Loss(Cause.THREAD_EXIT, likely, slot, Precision.PROBABLE)
+            return Explained(loss, notes=(_OF_SUCH_A_THREAD,))
+        function = first_function(stack)
+        return Explained(Loss(Cause.THREAD_EXIT, function, slot, Precision.FUNCTION))
 
     def _without_store(self, key: GroupKey) -> Explained:
         trace = self.traces.get(key.stack)
@@ -122,12 +139,17 @@ class Losses:
                 return Explained(named, refinement.path(trace))
             notes = (why_not(trace),)
         guess = self._hints.loss(key.stack)
-        if guess is None:
+        if guess is not None and guess.precision is not Precision.PROBABLE:
+            return Explained(guess, notes=notes)
+        return self._concluded(key, notes)
+
+    def _concluded(self, key: GroupKey, notes: tuple[str, ...]) -> Explained:
+        """What the code lets one think, without proof."""
+        guess = self._hints.loss(key.stack)
+        if guess is None or guess.precision is not Precision.PROBABLE:
             unknown = Loss(Cause.OUT_OF_SCOPE, Stack(), precision=Precision.PROBABLE)
             return Explained(unknown, notes=(_UNKNOWN, *notes))
-        if guess.precision is Precision.PROBABLE:
-            notes = (_CONCLUDED, *notes)
-        return Explained(guess, notes=notes)
+        return Explained(guess, notes=(_CONCLUDED, *notes))
 
     def _with_variable(self, seen: Loss, key: GroupKey) -> Loss:
         """Names what a trace leaves unnamed, if the code of the same function tells."""

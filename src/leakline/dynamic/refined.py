@@ -100,8 +100,10 @@ class Refinement:
         before = next((one for one in trace.steps[-2::-1] if _is_in(code, one)), None)
         local = self._variable(trace.steps[:-1], code)
         if before is None or before is not trace.steps[-2]:
-            # Lost while a function that was called from here ran.
-            call = Address(last.place.module, last.place.offset - 1)
+            # Lost while a function that was called from here ran; an exception that
+            # left it goes on elsewhere than behind the call.
+            returned = _follows_call(code, last.place.offset)
+            call = Address(last.place.module, last.place.offset - int(returned))
             loss = self._loss(Cause.OUT_OF_SCOPE, call, stack, local)
             return replace(loss, precision=Precision.WINDOW)
         store = _overwriting(code, before)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from leakline.dynamic.code_reader import CodeReader
-from leakline.dynamic.lvalues import Lvalues
+from leakline.dynamic.lvalues import Lvalue, Lvalues
 from leakline.symbols.locals import Place
 from leakline.symbols.resolve import Address
 
@@ -16,6 +16,7 @@ from leakline.symbols.resolve import Address
 FAR_OFFSET = 0xFFF * 8
 
 _INDEX = re.compile(r"\[\d+\]")
+_RESERVED = re.compile(r"\*?__\w")
 _LIBC = re.compile(r"lib(c|pthread)[.-]")
 _FIRST = re.compile(r"^\*(.*)$")
 _OTHERS_NAMED = 3
@@ -23,8 +24,7 @@ _OTHERS_NAMED = 3
 
 def slot_of_store(reader: CodeReader, store: Address) -> str | None:
     """The variable or field that the store at an address overwrites, if known."""
-    place = Lvalues(reader, store.module).stored_by(store.offset)
-    return place.text if place is not None else None
+    return _name(Lvalues(reader, store.module).stored_by(store.offset))
 
 
 def slot_in_freed(reader: CodeReader, call: Address, offset: int) -> str | None:
@@ -37,8 +37,14 @@ def slot_in_freed(reader: CodeReader, call: Address, offset: int) -> str | None:
     """
     if offset >= FAR_OFFSET:
         return None
-    place = Lvalues(reader, call.module).in_argument(call.offset + 1, offset)
-    return place.text if place is not None else None
+    return _name(Lvalues(reader, call.module).in_argument(call.offset + 1, offset))
+
+
+def _name(place: Lvalue | None) -> str | None:
+    """What a place is called; variables of a library's templates say nothing."""
+    if place is None or _RESERVED.match(place.text):
+        return None
+    return place.text
 
 
 def one_name(names: Sequence[str | None]) -> tuple[str | None, str]:
