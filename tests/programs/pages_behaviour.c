@@ -112,17 +112,17 @@ static void* allocate_and_free(void* unused) {
     return unused;
 }
 
-static void fork_among_threads(void) {
-    enum { THREADS = 4 };
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++) {
+static void fork_among_threads(int count) {
+    enum { MOST = 120 };
+    pthread_t threads[MOST];
+    for (int i = 0; i < count; i++) {
         pthread_create(&threads[i], NULL, allocate_and_free, NULL);
     }
     for (int i = 0; i < 3; i++) {
         fork_once("fork");
     }
     __atomic_store_n(&may_stop, true, __ATOMIC_RELAXED);
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < count; i++) {
         pthread_join(threads[i], NULL);
     }
 }
@@ -197,7 +197,9 @@ int main(int count, char** arguments) {
     } else if (strcmp(what, "sparse") == 0) {
         use_few_pages_after_a_fork();
     } else if (strcmp(what, "threads") == 0) {
-        fork_among_threads();
+        fork_among_threads(4);
+    } else if (strcmp(what, "crowd") == 0) {
+        fork_among_threads(120);
     } else {
         fork_once(what);
         fork_once(what);

@@ -61,6 +61,14 @@ def test_memory_behaves_as_ordinary_memory(
     assert sentence in sentences(recorded)
 
 
+def test_a_hundred_threads_go_unnoticed(build: Build, tmp_path: Path) -> None:
+    program = build("pages_behaviour.c", "-O1")
+    recorded = run_both_ways([program, "crowd"], tmp_path, lens="pages")
+    # On a busy machine it may take too long to stop them all for a fork.
+    assert states(recorded)[-1] in {Tracking.ACTIVE, Tracking.ENDED}
+    assert CHILD in sentences(recorded)
+
+
 def test_touches_show_page_by_page_after_a_fork(build: Build, tmp_path: Path) -> None:
     # The heap is mapped anew then, and the kernel must be asked anew to bring back one
     # page at a time.
