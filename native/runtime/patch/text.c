@@ -85,10 +85,9 @@ static bool write_back(const struct ll_patched* module,
 
 // Which stretches of the text have been written back: only patches that rely on one of
 // them have to be looked at again. To read the text at all of them would bring all of
-// it into memory.
+// it into memory. Without a table, for want of memory, anything may have changed.
 struct changes {
-    uint8_t*
-        stretches; // NULL when there is no memory for it: anything may have changed
+    uint8_t* stretches;
     size_t count;
 };
 
@@ -108,8 +107,9 @@ static void add_change(const struct changes* changes, size_t offset, size_t size
 }
 
 static bool may_rely_on(const struct changes* changes, size_t offset) {
-    const uint8_t* stretch = changes->stretches + offset / STRETCH_BYTES;
-    return changes->stretches == NULL || stretch[0] != 0 || stretch[1] != 0;
+    size_t first = offset / STRETCH_BYTES;
+    return changes->stretches == NULL || changes->stretches[first] != 0 ||
+           changes->stretches[first + 1] != 0;
 }
 
 static bool has_room(const struct ll_patched* module,
