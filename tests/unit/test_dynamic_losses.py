@@ -1,9 +1,9 @@
-"""Parts of how a loss is told: names of slots, threads of libraries, strings."""
+"""Parts of how a loss is told: names of slots, threads of libraries, C++ objects."""
 
 import pytest
 
+from leakline.dynamic.own_references import is_own_reference
 from leakline.dynamic.slots import one_name
-from leakline.dynamic.strings import is_own_buffer
 from leakline.dynamic.thread_ends import program_function
 from leakline.model.stack import Frame, Stack
 
@@ -55,10 +55,24 @@ def test_what_another_thread_allocated_says_nothing_about_a_thread() -> None:
         ("Label::set()", False),
     ],
 )
-def test_only_a_string_overwrites_its_own_buffer(
+def test_a_string_overwrites_the_reference_to_its_own_buffer(
     *, function: str, is_own: bool
 ) -> None:
     loss = Stack((Frame(function), WORKER))
-    assert is_own_buffer(loss, Stack((MAKE,))) is is_own
+    assert is_own_reference(loss, Stack((MAKE,))) is is_own
     text = Stack((Frame("std::__new_allocator<char>::allocate()"), Frame(function)))
-    assert not is_own_buffer(loss, text if is_own else Stack((MAKE,)))
+    assert not is_own_reference(loss, text if is_own else Stack((MAKE,)))
+
+
+@pytest.mark.parametrize(
+    ("function", "is_own"),
+    [
+        ("std::_Rb_tree_insert_and_rebalance(bool, std::_Rb_tree_node_base*)", True),
+        ("std::__detail::_List_node_base::_M_hook(std::_List_node_base*)", True),
+        ("std::_Hashtable<int, std::pair<int, int>>::_M_rehash_aux(int)", True),
+        ("std::_Rb_tree_rebalance_for_erase(std::_Rb_tree_node_base*)", False),
+        ("std::__detail::_List_node_base::_M_unhook()", False),
+    ],
+)
+def test_only_inserting_elements_loses_nothing(*, function: str, is_own: bool) -> None:
+    assert is_own_reference(Stack((Frame(function), WORKER)), Stack((MAKE,))) is is_own

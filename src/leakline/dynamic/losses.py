@@ -7,6 +7,7 @@ from typing import NamedTuple
 from leakline.dynamic.code_reader import CodeReader
 from leakline.dynamic.hints import Hints
 from leakline.dynamic.merge import GroupKey
+from leakline.dynamic.own_references import is_own_reference
 from leakline.dynamic.refined import Refinement, why_not
 from leakline.dynamic.sites import loss_at_site
 from leakline.dynamic.slots import (
@@ -17,7 +18,6 @@ from leakline.dynamic.slots import (
     thread_variable,
 )
 from leakline.dynamic.stacks import StackBuilder
-from leakline.dynamic.strings import is_own_buffer
 from leakline.dynamic.thread_ends import first_function, program_function
 from leakline.dynamic.traces import Trace
 from leakline.model.finding import Cause, Loss, PathStep, Precision
@@ -111,7 +111,8 @@ class Losses:
         if cause is None or not key.loss:
             return Explained(None)
         stack = self.builder.stack(key.loss)
-        if is_own_buffer(stack, self.builder.stack(key.stack)):
+        allocation = self.builder.stack(key.stack)
+        if cause is Cause.OVERWRITTEN and is_own_reference(stack, allocation):
             return self._concluded(key, ())
         slot = self._slot(key) or self._stored_by(birth)
         if cause is Cause.THREAD_EXIT and self._is_function(key.loss):
