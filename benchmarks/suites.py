@@ -29,7 +29,7 @@ SQLITE_TESTS = (
     "update delete delete2 join join2 where where2 index index2 trans trans2 trigger1 "
     "trigger2 view vacuum alter attach autoinc between blob capi2 cast collate1 "
     "distinct expr func in lastinsert like limit minmax null pragma quote rowid sort "
-    "subquery temptable types union unique vtab1 with1 window1 fts3aa json101 malloc5"
+    "subquery temptable types unique vtab1 with1 window1 fts3aa json101 malloc5"
 )
 # What tests call their results, and what it means.
 VERDICTS = {
