@@ -11,12 +11,13 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.modes import leakline_loss, make_plans
 from leakline.recording._format import NotSeen, NotSeenRecord
-from leakline.recording.reader import open_recording
+from leakline.recording.reader import Writer, open_recording
 
 ROOT = Path(__file__).parent.parent
 STORM = ROOT / "tests/programs/patch_robustness.cpp"
@@ -131,15 +132,21 @@ def run_patched(command: list[str], folder: Path) -> Ended:
 
 
 def seen(recording: Path) -> float:
-    """Return the smallest share of stores, in per cent, that a process saw."""
-    shares = [100.0]
+    """Return the smallest share of stores, in per cent, that a process saw.
+
+    Each library that it loaded later and that has unseen stores is told by a record of
+    its own.
+    """
+    unseen: Counter[Writer] = Counter()
+    stores: Counter[Writer] = Counter()
     with open_recording(recording) as opened:
-        for _, record in opened.records():
+        for writer, record in opened.records():
             if isinstance(record, NotSeenRecord) and record.reason == NotSeen.LOSSES:
                 counts = re.match(rb"(\d+) of (\d+) stores run unseen", record.text)
                 if counts:
-                    shares.append(100 - 100 * int(counts[1]) / int(counts[2]))
-    return min(shares)
+                    unseen[writer] += int(counts[1])
+                    stores[writer] += int(counts[2])
+    return min((100 - 100 * unseen[of] / stores[of] for of in stores), default=100.0)
 
 
 def is_same(command: list[str], folder: Path, runs: int) -> bool:
