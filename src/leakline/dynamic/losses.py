@@ -85,8 +85,10 @@ class Losses:
         if len(keys) == 1 or first.loss is None:
             return first
         ways = [(_CAUSES.get(key.cause), key.loss) for key in keys]
-        alike = [key for key, way in zip(keys, ways, strict=True) if way == ways[0]]
-        names = [self._slot(key) for key in alike[1:_SLOTS_NAMED]]
+        names = []
+        if first.loss.cause is ways[0][0]:
+            alike = [key for key, way in zip(keys, ways, strict=True) if way == ways[0]]
+            names = [self._slot(key) for key in alike[1:_SLOTS_NAMED]]
         slot, others = one_name([first.loss.slot, *names])
         notes = list(first.notes)
         if others:
