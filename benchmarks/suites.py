@@ -70,7 +70,13 @@ SUITES = (
     Suite("gzip", "gzip"),
     Suite("grep", "grep", packages=("libpcre2-dev",)),
     Suite("diffutils", "diffutils"),
-    Suite("findutils", "findutils", packages=("dejagnu",)),
+    Suite(
+        "findutils",
+        "findutils",
+        # The source comes without a part of its build system.
+        "cp -r $SOURCE/. . && autoreconf -fi && ./configure && make",
+        packages=("autoconf", "automake", "autopoint", "bison", "dejagnu", "texinfo"),
+    ),
     Suite(
         "sqlite",
         "sqlite3",
