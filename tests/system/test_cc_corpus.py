@@ -43,6 +43,7 @@ SEEN_IN_VARIABLES = {
     "ring_bad": "out-of-scope",  # a variable holds it until the brace
     "FN_in_unique_bad": "never-stored",  # the result of release() held it last
     "FN_at_pthread_exit_bad": "out-of-scope",  # where the variable is in a register
+    "reused_bad": "out-of-scope",  # a variable has its address from a freed block
 }
 
 
