@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.real import peers
 from benchmarks.real.packages import PACKAGES, ROOT, Package, build, prepare
 from benchmarks.real.spent import Spent
-from benchmarks.real.verdicts import place_of, read_verdicts, verdict_of
+from benchmarks.real.verdicts import inside, place_of, read_verdicts, verdict_of
 from benchmarks.table import markdown
 from leakline.model.finding import Finding
 from leakline.static.analysis import Analysis, AnalysisOptions, analyse
@@ -129,7 +129,7 @@ def _verdicts(
 
 def _print_path(finding: Finding, place: Path) -> None:
     for step in finding.path:
-        print(f"    {step.file.removeprefix(f'{place}/')}:{step.line}: {step.event}")
+        print(f"    {inside(step.file, place)}:{step.line}: {step.event}")
 
 
 def _table(results: list[Result]) -> str:

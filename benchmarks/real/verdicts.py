@@ -23,9 +23,13 @@ def read_verdicts() -> dict[str, dict[str, str]]:
 def place_of(finding: Finding, folder: Path) -> str:
     """Where a finding shows: `src/http.c:2251`."""
     last = finding.path[-1]
-    path = Path(last.file)
-    inside = path.is_relative_to(folder)
-    return f"{path.relative_to(folder) if inside else path}:{last.line}"
+    return f"{inside(last.file, folder)}:{last.line}"
+
+
+def inside(file: str, folder: Path) -> Path:
+    """The path of a file in a folder; findings have it as seen from here."""
+    path = Path(file).absolute()
+    return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
 def verdict_of(place: str, verdicts: Mapping[str, str]) -> str:
