@@ -142,10 +142,12 @@ def seen(recording: Path) -> float:
     with open_recording(recording) as opened:
         for writer, record in opened.records():
             if isinstance(record, NotSeenRecord) and record.reason == NotSeen.LOSSES:
-                counts = re.match(rb"(\d+) of (\d+) stores run unseen", record.text)
+                counts = re.match(
+                    rb"([\d,]+) of ([\d,]+) stores run unseen", record.text
+                )
                 if counts:
-                    unseen[writer] += int(counts[1])
-                    stores[writer] += int(counts[2])
+                    unseen[writer] += int(counts[1].replace(b",", b""))
+                    stores[writer] += int(counts[2].replace(b",", b""))
     return min((100 - 100 * unseen[of] / stores[of] for of in stores), default=100.0)
 
 

@@ -27,9 +27,12 @@ def seen_percent(recording: Path) -> float:
     with open_recording(recording) as opened:
         for _, record in opened.records():
             if isinstance(record, NotSeenRecord) and record.reason == NotSeen.LOSSES:
-                counts = re.match(rb"(\d+) of (\d+) stores run unseen", record.text)
+                counts = re.match(
+                    rb"([\d,]+) of ([\d,]+) stores run unseen", record.text
+                )
                 assert counts, record.text
-                unseen, stores = int(counts[1]), int(counts[2])
+                unseen = int(counts[1].replace(b",", b""))
+                stores = int(counts[2].replace(b",", b""))
     return 100 - 100 * unseen / max(stores, 1)
 
 

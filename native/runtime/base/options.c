@@ -3,7 +3,8 @@
 #include "base/options.h"
 
 #include <stddef.h>
-#include <string.h>
+
+#include "base/text.h"
 
 enum option_type { OPTION_TEXT, OPTION_NUMBER, OPTION_SWITCH };
 
@@ -144,25 +145,6 @@ unsigned ll_options_parse(const char* text) {
     return mistakes;
 }
 
-static char* append_text(char* end, const char* text) {
-    while (*text != '\0') {
-        *end++ = *text++;
-    }
-    *end = '\0';
-    return end;
-}
-
-static char* append_number(char* end, uint64_t number) {
-    char digits[21];
-    char* digit = digits + sizeof digits - 1;
-    *digit = '\0';
-    do {
-        *--digit = (char)('0' + number % 10);
-        number /= 10;
-    } while (number != 0);
-    return append_text(end, digit);
-}
-
 static uint64_t number_of(const struct option* option) {
     return option->type == OPTION_SWITCH ? *(bool*)option->value
                                          : *(uint64_t*)option->value;
@@ -181,11 +163,11 @@ void ll_options_visit_changed(void (*visit)(const char* text)) {
         if (!is_changed(&table[i])) {
             continue;
         }
-        char* end = append_text(append_text(line, table[i].name), "=");
+        char* end = ll_append_text(ll_append_text(line, table[i].name), "=");
         if (table[i].type == OPTION_TEXT) {
-            append_text(end, table[i].value);
+            ll_append_text(end, table[i].value);
         } else {
-            append_number(end, number_of(&table[i]));
+            ll_append_number(end, number_of(&table[i]));
         }
         visit(line);
     }

@@ -11,6 +11,7 @@
 #include "arm/probe.h"
 #include "arm/schedule.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "entry/loaded.h"
 #include "entry/sentences.h"
 #include "entry/signals.h"
@@ -54,10 +55,10 @@ static void count_unseen(const struct dl_phdr_info* info, uint32_t sites,
         totals.unseen += unseen;
     } else if (unseen > 0) {
         char text[160];
-        char* end = ll_append_number(text, unseen, " of ");
-        ll_append_number(end, sites,
-                         " loads and stores are not seen, and a block that only they"
-                         " use looks stale, in ");
+        char* end = ll_append_text(ll_append_count(text, unseen), " of ");
+        ll_append_text(ll_append_count(end, sites),
+                       " loads and stores are not seen, and a block that only they"
+                       " use looks stale, in ");
         ll_note_about_module(LL_NOT_SEEN_accesses, LL_PLAN_OK, text, info);
     }
 }
@@ -105,10 +106,10 @@ void ll_arming_modules_change(void) {
 
 static void note_unseen_sites(void) {
     char text[160];
-    char* end = ll_append_number(text, totals.unseen, " of ");
-    ll_append_number(end, totals.sites,
-                     " loads and stores that may touch the heap are not seen; a block"
-                     " that only they use looks stale");
+    char* end = ll_append_text(ll_append_count(text, totals.unseen), " of ");
+    ll_append_text(ll_append_count(end, totals.sites),
+                   " loads and stores that may touch the heap are not seen; a block"
+                   " that only they use looks stale");
     ll_process_note_not_seen(LL_NOT_SEEN_accesses, 0, text);
 }
 

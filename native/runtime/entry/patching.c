@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/text.h"
 #include "entry/arming.h"
 #include "entry/loaded.h"
 #include "entry/refining.h"
@@ -118,9 +119,9 @@ static int reserve_for_one(struct dl_phdr_info* info, size_t size, void* unused)
 static void note_unseen_stores(void) {
     if (totals.unseen > 0) {
         char text[128];
-        char* end = ll_append_number(text, totals.unseen, " of ");
-        ll_append_number(end, totals.stores,
-                         " stores run unseen; what they lost has an older place");
+        char* end = ll_append_text(ll_append_count(text, totals.unseen), " of ");
+        ll_append_text(ll_append_count(end, totals.stores),
+                       " stores run unseen; what they lost has an older place");
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0, text);
     }
     totals.are_noted = true;
@@ -133,10 +134,10 @@ static void count_unseen(const struct dl_phdr_info* info, uint32_t stores,
         totals.unseen += unseen;
     } else if (unseen > 0) {
         char text[128];
-        char* end = ll_append_number(text, unseen, " of ");
-        ll_append_number(end, stores,
-                         " stores run unseen, and what they lost has an older place,"
-                         " in ");
+        char* end = ll_append_text(ll_append_count(text, unseen), " of ");
+        ll_append_text(ll_append_count(end, stores),
+                       " stores run unseen, and what they lost has an older place,"
+                       " in ");
         ll_note_about_module(LL_NOT_SEEN_losses, LL_PLAN_OK, text, info);
     }
 }

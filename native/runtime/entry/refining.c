@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/text.h"
 #include "entry/loaded.h"
 #include "entry/sentences.h"
 #include "entry/signals.h"
@@ -125,7 +126,7 @@ static void expect_list(void) {
     }
     memcpy(later_path, ll_options.watch_later, length);
     later_path[length] = '.';
-    ll_append_number(later_path + length + 1, (uint32_t)ll_syscall(SYS_getpid), "");
+    ll_append_number(later_path + length + 1, (uint64_t)ll_syscall(SYS_getpid));
     ll_refine_expect();
     ll_signals_take_traps();
     ll_ordinals_follow(wait_for_list, NULL);

@@ -32,18 +32,3 @@ void ll_note_about_module(uint32_t reason, uint32_t detail, const char* sentence
                           const struct dl_phdr_info* info) {
     note(reason, detail, sentence, ll_module_path(info));
 }
-
-char* ll_append_number(char* end, uint32_t number, const char* text) {
-    char digits[10];
-    size_t count = 0;
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    while (count > 0) {
-        *end++ = digits[--count];
-    }
-    size_t length = strlen(text);
-    memcpy(end, text, length + 1);
-    return end + length;
-}

@@ -1,4 +1,4 @@
-// Sentences for the recording about what is not seen, with a module's name or a number.
+// Sentences for the recording about what is not seen, with a module's name.
 #pragma once
 #include <link.h>
 #include <stdint.h>
@@ -10,6 +10,3 @@ const char* ll_module_path(const struct dl_phdr_info* info);
 // on its plan, for those who make plans after the run.
 void ll_note_about_module(uint32_t reason, uint32_t detail, const char* sentence,
                           const struct dl_phdr_info* info);
-
-// Writes a number and a text behind it; returns the end.
-char* ll_append_number(char* end, uint32_t number, const char* text);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include "base/text.h"
 #include "os/file.h"
 #include "os/syscall.h"
 
@@ -49,33 +50,15 @@ bool ll_tasks_visit(ll_tasks_visitor* visit, void* context) {
     return length >= 0;
 }
 
-static char* put_text(char* at, const char* text) {
-    while (*text != '\0') {
-        *at++ = *text++;
-    }
-    return at;
-}
-
-static char* put_number(char* at, int number) {
-    char digits[12];
-    char* digit = digits + sizeof digits;
-    for (; number > 0; number /= 10) {
-        *--digit = (char)('0' + number % 10);
-    }
-    while (digit < digits + sizeof digits) {
-        *at++ = *digit++;
-    }
-    return at;
-}
-
 enum { SELF = 0 };
 
 // Writes "/proc/PROCESS/task/TID/NAME".
 static void task_path(char* path, int process, int tid, const char* name) {
-    path = put_text(path, "/proc/");
-    path = process == SELF ? put_text(path, "self") : put_number(path, process);
-    path = put_number(put_text(path, "/task/"), tid);
-    *put_text(put_text(path, "/"), name) = '\0';
+    path = ll_append_text(path, "/proc/");
+    path = process == SELF ? ll_append_text(path, "self")
+                           : ll_append_number(path, (uint64_t)process);
+    path = ll_append_number(ll_append_text(path, "/task/"), (uint64_t)tid);
+    ll_append_text(ll_append_text(path, "/"), name);
 }
 
 // Reads one small file of the thread as a string; its length, or below 0.
