@@ -10,13 +10,13 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from benchmarks.losses import injected
 from benchmarks.losses.random_program import (
     Program,
+    Wrong,
     build,
     lost_blocks,
     random_program,
@@ -38,13 +38,20 @@ def main() -> int:
     parser.add_argument("--refine", action="store_true", help="random programs, too")
     parser.add_argument("--only", choices=["random", "injected"])
     parser.add_argument("--folder", type=Path, help="keeps what is built there")
+    names = [run.package.name for run in injected.RUNS]
+    parser.add_argument("--program", choices=names, help="only this injected one")
     arguments = parser.parse_args()
     wrong = 0
     if arguments.only in (None, "random"):
         wrong = _random(arguments)
     if arguments.only in (None, "injected"):
         with tempfile.TemporaryDirectory(prefix="leakline-losses-") as scratch:
-            _injected(arguments.folder or Path(scratch))
+            runs = [
+                run
+                for run in injected.RUNS
+                if arguments.program in (None, run.package.name)
+            ]
+            _injected(runs, arguments.folder or Path(scratch))
     return 1 if wrong else 0
 
 
@@ -57,7 +64,10 @@ def _random(arguments: argparse.Namespace) -> int:
         options = ["--births"] if births == "on" else []
         options += ["--refine"] if arguments.refine else []
         report = _report_on(program, level, options)
-        wrong += _print_wrong(program, report, f"seed {seed} {level} births {births}")
+        title = f"seed {seed} {level} births {births}"
+        told = list(wrong_findings(report, program, refined=arguments.refine))
+        _print_wrong(told, title)
+        wrong += len(told)
         findings += sum(one["kind"] == "lost" for one in report["findings"])
         found += lost_blocks(report)
         lost += len(program.losses)
@@ -68,16 +78,14 @@ def _random(arguments: argparse.Namespace) -> int:
     return wrong
 
 
-def _injected(folder: Path) -> None:
-    for option in ("--lens loss", "--refine"):
-        results = {
-            run.package.name: injected.measure(run, option, folder)
-            for run in injected.RUNS
-        }
-        results["together"] = sum(results.values(), Counter())
+def _injected(runs: list[injected.Run], folder: Path) -> None:
+    """Measures some programs, keeps the counts, and prints all that are kept."""
+    for option in injected.OPTIONS:
+        for run in runs:
+            injected.keep(run, option, injected.measure(run, option, folder))
         print(f"{option}: the function that lost the block is, beside the one that")
         print("should have freed it,")
-        print(injected.render(results), flush=True)
+        print(injected.render(injected.kept(option)), flush=True)
 
 
 def _report_on(program: Program, level: str, more: list[str]) -> dict[str, Any]:
@@ -92,13 +100,11 @@ def _report_on(program: Program, level: str, more: list[str]) -> dict[str, Any]:
     return report
 
 
-def _print_wrong(program: Program, report: dict[str, Any], title: str) -> int:
-    wrong = list(wrong_findings(report, program))
+def _print_wrong(wrong: list[Wrong], title: str) -> None:
     for one in wrong:
         told = {name: one.told[name] for name in ("loss", "birth")}
         print(f"{title}: block of line {one.block}: {one.expected}", flush=True)
         print(f"   but the report has {json.dumps(told)}", flush=True)
-    return len(wrong)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from leakline.symbols.resolve import Module, resolve
 
 LEAKLINE = Path(sys.executable).parent / "leakline"
 MAWK = Package("mawk", "mawk=1.3.4.20200120-3.1")
+RESULTS = Path(__file__).parents[1] / "results" / "injected.json"
+OPTIONS = ("--lens loss", "--refine")
 OWN_PROGRAMS = Path(__file__).parent / "programs"
 # Where the report has the loss, seen from the function that should have freed.
 COLUMNS = ("that function", "its next two callers", "further out", "another", "none")
@@ -83,6 +85,26 @@ def measure(run: Run, option: str, folder: Path) -> Counter[str]:
         frees = _frees(folder / "recording", str(program))
         found.update(_columns(report, frees))
     return found
+
+
+def keep(run: Run, option: str, counts: Counter[str]) -> None:
+    """Writes down what was counted, in place of an earlier count."""
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results.setdefault(option, {})[run.package.name] = {
+        "findings": counts.total(),
+        **{column: counts[column] for column in COLUMNS},
+    }
+    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+
+
+def kept(option: str) -> dict[str, Counter[str]]:
+    """The counts of each program, and of all together."""
+    results = json.loads(RESULTS.read_text())[option]
+    counts = {
+        name: Counter({column: row[column] for column in COLUMNS})
+        for name, row in results.items()
+    }
+    return counts | {"together": sum(counts.values(), Counter())}
 
 
 def render(results: dict[str, Counter[str]]) -> str:

@@ -31,12 +31,14 @@ class Loss(NamedTuple):
         cause: As reports name it.
         function: The function that lost it, if that is not `main` or called by it.
         births: Lines that created the references which the statement removed.
+        later: Why the variable lost it that held it after memory had lost it.
     """
 
     line: int
     cause: str
     function: str
     births: frozenset[int]
+    later: str = ""
 
 
 class Program(NamedTuple):
@@ -67,7 +69,9 @@ def random_program(seed: int, statements: int) -> Program:
         removed = [word for _, _, word in before - run.memory.slots()]
         for block in run.memory.lost() - losses.keys():
             births = run.memory.births_of(block, removed)
-            losses[block] = Loss(run.line, statement.cause, statement.function, births)
+            losses[block] = Loss(
+                run.line, statement.cause, statement.function, births, statement.later
+            )
     lines += ["    scrub();", "    return 0;", "}", ""]
     return Program("\n".join(lines), losses)
 
@@ -91,8 +95,16 @@ def lost_blocks(report: Mapping[str, Any]) -> int:
     return sum(one["blocks"] for one in report["findings"] if one["kind"] in kinds)
 
 
-def wrong_findings(report: Mapping[str, Any], program: Program) -> Iterator[Wrong]:
-    """The findings of a report that the model contradicts."""
+def wrong_findings(
+    report: Mapping[str, Any], program: Program, *, refined: bool = False
+) -> Iterator[Wrong]:
+    """The findings of a report that the model contradicts.
+
+    Args:
+        report: What is told about a run of the program.
+        program: The program and what it loses.
+        refined: A second run may have seen what variables held for longer.
+    """
     for finding in report["findings"]:
         block = main_line(finding["allocation"])
         if finding["kind"] != "lost":
@@ -100,7 +112,7 @@ def wrong_findings(report: Mapping[str, Any], program: Program) -> Iterator[Wron
         expected = program.losses.get(block)
         if expected is None:
             yield Wrong(block, Loss(0, "not lost", "", frozenset()), finding)
-        elif not _is_right(finding, expected):
+        elif not _is_right(finding, expected, refined=refined):
             yield Wrong(block, expected, finding)
 
 
@@ -115,7 +127,7 @@ def main_line(stack: Mapping[str, Any] | None) -> int:
     return int(lines[0]) if lines else 0
 
 
-def _is_right(finding: Mapping[str, Any], expected: Loss) -> bool:
+def _is_right(finding: Mapping[str, Any], expected: Loss, *, refined: bool) -> bool:
     loss = finding["loss"]
     functions = [frame["function"] for frame in loss["frames"]]
     line_is_right = main_line(loss) == expected.line
@@ -127,7 +139,8 @@ def _is_right(finding: Mapping[str, Any], expected: Loss) -> bool:
         else line_is_right
     )
     birth_is_right = not finding["birth"] or _is_birth(finding["birth"], expected)
-    return loss["cause"] == expected.cause and place_is_right and birth_is_right
+    causes = [expected.cause, *([expected.later] if refined else [])]
+    return loss["cause"] in causes and place_is_right and birth_is_right
 
 
 def _is_birth(birth: Mapping[str, Any], expected: Loss) -> bool:

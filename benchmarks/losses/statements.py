@@ -28,11 +28,13 @@ class Statement(NamedTuple):
         text: The line in C.
         cause: Why what it loses is lost.
         function: Where what it loses is lost, if `main` is not that or its caller.
+        later: Why a variable, which a second run follows, loses it thereafter.
     """
 
     text: str
     cause: str = "overwritten"
     function: str = ""
+    later: str = ""
 
 
 @dataclass
@@ -323,6 +325,16 @@ def _hand_to_thread(run: Statements) -> Statement | None:
     return Statement(f"in_thread({way}, &s[{found[0]}]);", cause, way)
 
 
+def _take_out(run: Statements) -> Statement | None:
+    """A local variable takes the reference from a slot, and its function returns."""
+    found = run.block()
+    if found is None:
+        return None
+    run.s[found[0]] = None
+    text = f"drop_taken(&s[{found[0]}]);"
+    return Statement(text, function="drop_taken", later="out-of-scope")
+
+
 def _drop_in_scope(run: Statements) -> Statement:
     """Allocates what only a local variable refers to, whose function returns."""
     run.memory.blocks[run.line] = [None] * FIELDS
@@ -360,6 +372,7 @@ _WEIGHTS: dict[Callable[[Statements], Statement | None], int] = {
     _open_library: 1,
     _close_library: 1,
     _hand_to_thread: 1,
+    _take_out: 1,
     _drop_in_scope: 1,
     _ignore: 1,
 }

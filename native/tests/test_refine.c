@@ -1,5 +1,5 @@
-// Blocks are followed from their birth until they are freed, in a child for itself: the
-// code on their call stack holds breakpoints as long.
+// Blocks are followed from their birth, or from a loss in memory on, until they are
+// freed, in a child for itself: the code concerned holds breakpoints as long.
 #include "process/refine.h"
 
 #include <sys/wait.h>
@@ -20,12 +20,20 @@ __asm__(".text\n"
         "ret\n");
 
 static const struct ll_watch_module module;
-// The first and the third block that the call stack allocates.
-static const struct ll_watch_target targets[2] = {
+// The first, the third and the fifth block that the call stack allocates; the fifth
+// from the loss on that the same call stack brings about.
+static const struct ll_watch_target targets[3] = {
     {.ordinal = 1, .frame_count = 1, .first_use = 0, .use_count = 1},
     {.ordinal = 3, .frame_count = 1, .first_use = 1, .use_count = 1},
+    {.ordinal = 5,
+     .frame_count = 1,
+     .first_use = 2,
+     .use_count = 1,
+     .trigger = LL_WATCH_FROM_FREE,
+     .trigger_frame_count = 1},
 };
-static const struct ll_watch_use uses[2] = {{.activations = 1}, {.activations = 1}};
+static const struct ll_watch_use uses[3] = {
+    {.activations = 1}, {.activations = 1}, {.activations = 1}};
 static const struct ll_watch_function function = {.first_point = 0, .point_count = 1};
 static struct ll_watch_frame frame;
 static struct ll_watch_point point = {.first_byte = PLAIN};
@@ -37,9 +45,9 @@ static struct ll_watch_list list = {
     .functions = &function,
     .points = &point,
     .module_count = 1,
-    .target_count = 2,
+    .target_count = 3,
     .frame_count = 1,
-    .use_count = 2,
+    .use_count = 3,
     .function_count = 1,
     .point_count = 1,
 };
@@ -49,7 +57,7 @@ static uintptr_t allocate(void) {
     uint32_t site = ll_stack_child(0, (uintptr_t)watched_code, 0);
     uintptr_t block = (uintptr_t)ll_heap_allocate_zeroed(64, site);
     CHECK(block != 0);
-    ll_ordinals_next(block);
+    ll_ordinals_born(block);
     return block;
 }
 
@@ -109,6 +117,28 @@ static void test_a_child_follows_blocks_of_its_own(void) {
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
+static void test_a_block_is_followed_from_its_loss_in_memory_on(void) {
+    uint32_t site = ll_stack_child(0, (uintptr_t)watched_code, 0);
+    ll_ordinals_freed(allocate());
+    uintptr_t fifth = allocate();
+    CHECK(watched_code[0] == PLAIN);
+    ll_ordinals_lost(fifth + 8, site + 1);
+    ll_ordinals_lost(fifth - 8, site);
+    CHECK(watched_code[0] == PLAIN);
+    ll_ordinals_lost(fifth + 8, site);
+    CHECK(watched_code[0] == BREAKPOINT);
+    ll_ordinals_freed(fifth);
+    CHECK(watched_code[0] == PLAIN);
+    ll_ordinals_lost(fifth + 8, site);
+    CHECK(watched_code[0] == PLAIN);
+}
+
+static void test_blocks_keep_their_numbers(void) {
+    uintptr_t sixth = allocate();
+    uintptr_t seventh = allocate();
+    CHECK(ll_ordinal_of(sixth) == 6 && ll_ordinal_of(seventh) == 7);
+}
+
 static void test_nothing_is_followed_after_it_was_given_up(void) {
     ll_refine_give_up();
     CHECK(!ll_refine_is_on() && watched_code[0] == PLAIN);
@@ -124,6 +154,8 @@ int main(void) {
     test_a_child_follows_blocks_of_its_own();
     test_a_block_is_followed_until_it_is_freed();
     test_a_child_leaves_what_its_parent_follows();
+    test_a_block_is_followed_from_its_loss_in_memory_on();
+    test_blocks_keep_their_numbers();
     test_nothing_is_followed_after_it_was_given_up();
     return failures != 0;
 }

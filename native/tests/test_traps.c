@@ -70,6 +70,20 @@ static void test_the_last_user_takes_them_away(void) {
     CHECK(hits_of_call() == 0);
 }
 
+static void test_a_point_is_met_by_itself(void) {
+    ll_traps_set_point(1);
+    CHECK(hits_of_call() == 1);
+    ll_traps_set(0);
+    CHECK(hits_of_call() == 2);
+    ll_traps_take_point(1);
+    CHECK(hits_of_call() == 2);
+    ll_traps_set_point(1);
+    ll_traps_take(0);
+    CHECK(hits_of_call() == 1);
+    ll_traps_end();
+    CHECK(hits_of_call() == 0);
+}
+
 static void test_hot_points_are_given_up_but_returns(void) {
     ll_traps_set(0);
     for (unsigned i = 0; i < 1200; i++) {
@@ -96,6 +110,7 @@ int main(void) {
     points[1].address = (uintptr_t)trapped_end;
     test_points_are_met_while_set();
     test_the_last_user_takes_them_away();
+    test_a_point_is_met_by_itself();
     test_hot_points_are_given_up_but_returns();
     test_changed_code_is_refused_or_left_out();
     return failures != 0;

@@ -117,7 +117,7 @@ def test_valgrind_readers_find_the_allocation_and_the_loss(written: Written) -> 
     assert error.kind == "Leak_DefinitelyLost"
     assert error.stack[0].func == "make_item"
     assert error.stack[0].get_path(None) == f"{FOLDER}/src/list.c"
-    title = "the last reference in memory was lost here, overwritten (`cache`):"
+    title = "the last reference was lost here, overwritten (`cache`):"
     assert error.auxwhat == title
     assert (error.auxstack[0].func, error.auxstack[0].line) == ("refresh", 15)
 

@@ -62,6 +62,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "loss_causes.cpp": (),
     "loss_cleared.c": (),
     "loss_forked.c": (),
+    "loss_held_longer.c": (),
     "loss_memory.c": (),
     "loss_modes.c": (),
     "loss_own_code.c": (),

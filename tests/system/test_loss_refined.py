@@ -1,5 +1,6 @@
 """`--refine` finds the line at which a variable lost its block, in a second run."""
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +56,51 @@ def test_the_path_leads_from_the_allocation_to_the_loss(
     at = passed.index("char* buffer = early_return_bad(200);")
     wanted = ["strcpy(buffer, text);", "if (text[0] == '!') {", "return 1;"]
     assert [text.partition(" //")[0] for text in passed[at + 1 : at + 4]] == wanted
+
+
+MARK = re.compile(r"// loss\((\w+)\): (\w+) \[([\w-]+)\]")
+
+
+@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
+def test_what_a_variable_holds_for_longer_than_memory_is_followed(
+    optimisation: str, build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    outcome = watch([build("loss_held_longer.c", optimisation)], "--refine")
+    found = {
+        finding["allocation"]["frames"][0]["function"]: finding
+        for finding in outcome.report["findings"]
+    }
+    lines = (PROGRAMS / "loss_held_longer.c").read_text().splitlines()
+    marks = {
+        mark[1]: (number, mark[2], mark[3])
+        for number, line in enumerate(lines, 1)
+        if (mark := MARK.search(line))
+    }
+    assert found.keys() == marks.keys()
+    for name, (line, slot, in_memory) in marks.items():
+        loss = found[name]["loss"]
+        is_later = name != "FN_replaced_bad"
+        assert loss["cause"] == ("out-of-scope" if is_later else in_memory), name
+        assert loss["slot"] == slot, name
+        here = loss["frames"][0]["line"]
+        # Optimised code returns from another line than the statement's.
+        assert line == here if optimisation == "-O0" else line - 1 <= here <= line, name
+        began = "the last reference in memory: "
+        assert found[name]["path"][0]["event"].startswith(began), name
+        notes = " ".join(found[name]["notes"])
+        assert ("the last reference in memory had gone before" in notes) == is_later
+
+
+def test_the_text_tells_that_nothing_held_the_block_for_longer(
+    build: Callable[..., Path], tmp_path: Path
+) -> None:
+    report = tmp_path / "report"
+    program = build("loss_held_longer.c", "-O0")
+    command: list[Any] = [LEAKLINE, "run", "--refine", "--report-file", report]
+    subprocess.run([*command, "--", program], check=False, timeout=120)
+    text = report.read_text()
+    assert "the last reference was lost here, overwritten (`current`):" in text
+    assert "the last reference in memory was lost here" not in text
 
 
 def test_a_program_that_does_not_repeat_itself_is_called_out(

@@ -6,6 +6,7 @@ from leakline.dynamic.traces import (
     MOST_TARGETS,
     Refinable,
     Trace,
+    TraceKey,
     join_traces,
     most_refinable,
 )
@@ -48,6 +49,7 @@ def test_one_block_is_traced_of_each_stack() -> None:
     ],
 )
 def test_the_process_that_saw_the_loss_counts(one: Refined, other: Refined) -> None:
-    better, worse = {5: trace(one)}, {5: trace(other)}
+    key = TraceKey(5, 0)
+    better, worse = {key: trace(one)}, {key: trace(other)}
     assert join_traces(better, worse) == better
     assert join_traces(worse, better) == better

@@ -103,7 +103,7 @@ static struct ll_lock loading;
 static void load_list(void) {
     if (!ll_watch_list_read(later_path, &list) || !find_known_biases() ||
         !ll_refine_start(&list, biases, LL_TRAPS_PATCHED_CODE)) {
-        ll_ordinals_follow(NULL, NULL);
+        ll_ordinals_follow(NULL, NULL, NULL);
     }
 }
 
@@ -129,7 +129,7 @@ static void expect_list(void) {
     ll_append_number(later_path + length + 1, (uint64_t)ll_syscall(SYS_getpid));
     ll_refine_expect();
     ll_signals_take_traps();
-    ll_ordinals_follow(wait_for_list, NULL);
+    ll_ordinals_follow(wait_for_list, NULL, NULL);
 }
 
 bool ll_refining_start(void) {

@@ -213,16 +213,21 @@ static void write_not_seen(const struct sight* sight, const struct ll_world* wor
     }
 }
 
+// Losses that a second run can meet again: those of local variables, of single stores,
+// and by calls that free.
+static bool is_refinable(const struct ll_group_key* key) {
+    return key->kind == LL_GROUP_lost && (key->cause == LL_CAUSE_not_in_memory ||
+                                          key->cause == LL_CAUSE_overwritten ||
+                                          key->cause == LL_CAUSE_container_freed);
+}
+
 // One block of a group, for a second run.
 static void write_refinable(const struct ll_group* group) {
-    struct ll_block block;
-    if (!ll_ordinals_on || group->key.cause != LL_CAUSE_not_in_memory ||
-        !ll_block_at(group->address, &block)) {
+    if (!ll_ordinals_on || !is_refinable(&group->key)) {
         return;
     }
-    struct ll_stamp stamp = ll_stamp_latest(group->address, ll_block_size(block));
     struct ll_record_refinable record = {.stack = group->key.stack,
-                                         .ordinal = stamp.place};
+                                         .ordinal = ll_ordinal_of(group->address)};
     ll_record(LL_RECORD_refinable, &record, sizeof record, NULL, 0);
 }
 

@@ -75,8 +75,10 @@ static void stamp(uintptr_t address, uint32_t place, uint64_t mark) {
 }
 
 void ll_stamp_birth(uintptr_t block) {
-    uint32_t ordinal = LL_UNLIKELY(ll_ordinals_on) ? ll_ordinals_next(block) : 0;
-    stamp(block, ordinal, MARK_BIRTH);
+    stamp(block, 0, MARK_BIRTH);
+    if (LL_UNLIKELY(ll_ordinals_on)) {
+        ll_ordinals_born(block);
+    }
 }
 
 static bool is_searched(size_t size_bytes) {
@@ -107,8 +109,12 @@ void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t si
             if (ll_births_on) {
                 ll_births_carry(at, *word);
             }
-            stamp(*word, site, mark_with(MARK_FREED, at - block));
+            uintptr_t lost = *word;
+            stamp(lost, site, mark_with(MARK_FREED, at - block));
             *word = 0;
+            if (LL_UNLIKELY(ll_ordinals_on)) {
+                ll_ordinals_lost(lost, site);
+            }
         }
     }
 }

@@ -58,8 +58,7 @@ struct ll_stamp {
 };
 
 enum {
-    // Nobody overwrote a reference since the block's birth; `place` is its ordinal.
-    LL_STAMP_none,
+    LL_STAMP_none,     // nobody overwrote a reference since the block's birth
     LL_STAMP_store,    // `place` and `return_address` tell the store
     LL_STAMP_freed,    // `place` is the node of the call stack that freed the container
     LL_STAMP_unmapped, // `place` is the node of the call stack that unmapped it

@@ -53,18 +53,19 @@ static bool is_backed(uintptr_t address) {
            (address - heap_first) >> LL_RANGE_SHIFT < (uintptr_t)RANGE_TRIES;
 }
 
-static long map_new(uintptr_t start, size_t size_bytes) {
+static long map_new(uintptr_t start, size_t size_bytes, int more_flags) {
     if (LL_UNLIKELY(is_backed(start))) {
         return ll_backing_map(start, size_bytes);
     }
     return ll_syscall(SYS_mmap, start, size_bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | more_flags,
+                      -1, 0);
 }
 
 // Maps exactly there or not at all: 0, or a negative errno. Kernels before 4.17 take
 // the address as a hint.
-static long try_map_at(uintptr_t start, size_t size_bytes) {
-    long result = map_new(start, size_bytes);
+static long try_map_at(uintptr_t start, size_t size_bytes, int more_flags) {
+    long result = map_new(start, size_bytes, more_flags);
     if (is_error(result)) {
         return result;
     }
@@ -76,7 +77,7 @@ static long try_map_at(uintptr_t start, size_t size_bytes) {
 }
 
 static bool map_at(uintptr_t start, size_t size_bytes) {
-    return try_map_at(start, size_bytes) == 0;
+    return try_map_at(start, size_bytes, 0) == 0;
 }
 
 static void* start_range(uintptr_t first, size_t size_bytes) {
@@ -186,7 +187,7 @@ bool ll_memory_move(void* from, void* to, size_t size_bytes) {
     return true;
 }
 
-void* ll_memory_map(size_t size_bytes) {
+static void* map_anywhere(size_t size_bytes, int more_flags) {
     enum { FOREIGN_MAPPINGS_SKIPPED = 8 };
     size_t size = round_to_pages(size_bytes);
     for (int i = 0; i < FOREIGN_MAPPINGS_SKIPPED; i++) {
@@ -194,7 +195,7 @@ void* ll_memory_map(size_t size_bytes) {
         if (start == NULL) {
             return NULL;
         }
-        long result = try_map_at((uintptr_t)start, size);
+        long result = try_map_at((uintptr_t)start, size, more_flags);
         if (result == 0) {
             return start;
         }
@@ -204,6 +205,14 @@ void* ll_memory_map(size_t size_bytes) {
         }
     }
     return NULL;
+}
+
+void* ll_memory_map(size_t size_bytes) {
+    return map_anywhere(size_bytes, 0);
+}
+
+void* ll_memory_map_sparse(size_t size_bytes) {
+    return map_anywhere(size_bytes, MAP_NORESERVE);
 }
 
 void ll_memory_unmap(void* start, size_t size_bytes) {

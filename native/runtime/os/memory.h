@@ -36,6 +36,9 @@ bool ll_memory_move(void* from, void* to, size_t size_bytes);
 // Readable and writable pages for the runtime's own tables; NULL when there are none.
 void* ll_memory_map(size_t size_bytes);
 
+// The same for a table of which little is ever touched, however large it is.
+void* ll_memory_map_sparse(size_t size_bytes);
+
 // Asks for huge pages in a range that will be filled densely: whoever follows pointers
 // all over it is otherwise bound by page walks.
 void ll_memory_prefer_huge(void* start, size_t size_bytes);

@@ -16,6 +16,7 @@
 #include "process/life.h"
 #include "process/process.h"
 #include "process/traps.h"
+#include "process/trigger.h"
 #include "record/recording.h"
 #include "stack/stack.h"
 
@@ -37,12 +38,14 @@ struct step {
 };
 
 struct watch {
-    uint32_t state; // LL_REFINED_*
-    uint32_t site;  // node of the target's stack
+    uint32_t state;   // LL_REFINED_*: held from the birth of the block on
+    uint32_t site;    // node of the target's stack
+    uint32_t trigger; // node of the loss behind which it is followed; 0: its birth
+    bool is_followed; // points are met
     int thread;
     uintptr_t block;
     uintptr_t end;
-    uintptr_t stack_pointer; // at the birth
+    uintptr_t stack_pointer; // when following it began
     uint32_t marks;
     uint32_t blocks_met; // of the target's call stack that were watched in vain
     uint32_t to_pass;    // blocks to let go by before the next one is watched
@@ -52,6 +55,7 @@ struct watch {
 };
 
 static struct ll_watch_list list;
+static const uintptr_t* module_biases;
 static struct watch* watches; // one for each target
 static uint32_t* left;        // by use: activations that have not returned yet
 static bool is_on;
@@ -73,12 +77,12 @@ static int thread_id(void) {
     return (int)ll_syscall(SYS_gettid);
 }
 
-// The node that allocations of a target will have: frames are interned as walks do.
-static uint32_t intern(const struct ll_watch_target* target, const uintptr_t* biases) {
+// The node that call stacks of these frames will have: interned as walks do.
+static uint32_t intern(uint32_t first, uint32_t count) {
     uint32_t node = 0;
-    for (uint32_t i = 0; i < target->frame_count; i++) {
-        const struct ll_watch_frame* frame = &list.frames[target->first_frame + i];
-        uintptr_t bias = biases[frame->module];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ll_watch_frame* frame = &list.frames[first + i];
+        uintptr_t bias = module_biases[frame->module];
         if (bias == LL_TRAPS_NOT_LOADED) {
             return 0;
         }
@@ -87,33 +91,74 @@ static uint32_t intern(const struct ll_watch_target* target, const uintptr_t* bi
     return node;
 }
 
-static bool is_recurring(const struct watch* watch) {
-    return list.targets[watch - watches].ordinal == LL_WATCH_ANY;
+static const struct ll_watch_target* target_of(const struct watch* watch) {
+    return &list.targets[watch - watches];
 }
 
-static void begin(struct watch* watch, uintptr_t block) {
-    const struct ll_watch_target* target = &list.targets[watch - watches];
-    struct ll_block found;
-    if (!ll_block_at(block, &found)) {
-        return;
-    }
-    uint64_t mask = ll_lock_take_masked(&lock);
-    if (watch->state != LL_REFINED_not_met) {
-        ll_lock_drop_masked(&lock, mask);
-        return;
-    }
-    watch->marks = 0;
+static bool waits_for(const struct watch* watch, uint32_t trigger) {
+    return watch->state == LL_REFINED_held && target_of(watch)->trigger == trigger;
+}
+
+static bool is_recurring(const struct watch* watch) {
+    return target_of(watch)->ordinal == LL_WATCH_ANY;
+}
+
+// The lock is held.
+static void follow(struct watch* watch, uintptr_t stack_pointer) {
+    const struct ll_watch_target* target = target_of(watch);
     watch->steps_taken = 0;
     watch->thread = thread_id();
-    watch->block = block;
-    watch->end = block + ll_block_size(found);
-    watch->stack_pointer = (uintptr_t)__builtin_frame_address(0);
+    watch->stack_pointer = stack_pointer;
+    watch->is_followed = true;
     for (uint32_t i = 0; i < target->use_count; i++) {
         const struct ll_watch_use* use = &list.uses[target->first_use + i];
         left[target->first_use + i] = use->activations;
         ll_traps_set(use->function);
     }
-    watch->state = LL_REFINED_held;
+}
+
+static void follow_no_more(struct watch* watch) {
+    const struct ll_watch_target* target = target_of(watch);
+    watch->is_followed = false;
+    for (uint32_t i = 0; i < target->use_count; i++) {
+        uint32_t use = target->first_use + i;
+        if (left[use] > 0) {
+            left[use] = 0;
+            ll_traps_take(list.uses[use].function);
+        }
+    }
+}
+
+static void begin(struct watch* watch, uintptr_t block) {
+    struct ll_block found;
+    if (!ll_block_at(block, &found)) {
+        return;
+    }
+    uint64_t mask = ll_lock_take_masked(&lock);
+    if (watch->state == LL_REFINED_not_met) {
+        watch->state = LL_REFINED_held;
+        watch->marks = 0;
+        watch->block = block;
+        watch->end = block + ll_block_size(found);
+        if (waits_for(watch, LL_WATCH_FROM_BIRTH)) {
+            follow(watch, (uintptr_t)__builtin_frame_address(0));
+        } else if (waits_for(watch, LL_WATCH_FROM_STORE)) {
+            ll_traps_set_point(list.stores[target_of(watch)->store].point);
+        }
+    }
+    ll_lock_drop_masked(&lock, mask);
+}
+
+// The loss in memory has come, or one that looked like it before: what matters is what
+// becomes of the block from now on.
+static void begin_behind_loss(struct watch* watch, uintptr_t stack_pointer) {
+    uint64_t mask = ll_lock_take_masked(&lock);
+    if (watch->state == LL_REFINED_held) {
+        if (watch->is_followed) {
+            follow_no_more(watch);
+        }
+        follow(watch, stack_pointer);
+    }
     ll_lock_drop_masked(&lock, mask);
 }
 
@@ -137,19 +182,24 @@ static uint32_t state_after(struct watch* watch, uint32_t state) {
 }
 
 static void finish(struct watch* watch, uint32_t state) {
-    const struct ll_watch_target* target = &list.targets[watch - watches];
     uint64_t mask = ll_lock_take_masked(&lock);
-    if (watch->state != LL_REFINED_held) {
-        ll_lock_drop_masked(&lock, mask);
-        return;
-    }
-    watch->state = state_after(watch, state);
-    for (uint32_t i = 0; i < target->use_count; i++) {
-        uint32_t use = target->first_use + i;
-        if (left[use] > 0) {
-            left[use] = 0;
-            ll_traps_take(list.uses[use].function);
+    if (watch->state == LL_REFINED_held) {
+        if (watch->is_followed) {
+            follow_no_more(watch);
         }
+        if (waits_for(watch, LL_WATCH_FROM_STORE)) {
+            ll_traps_take_point(list.stores[target_of(watch)->store].point);
+        }
+        watch->state = state_after(watch, state);
+    }
+    ll_lock_drop_masked(&lock, mask);
+}
+
+// Memory refers to the block after all: another loss will come.
+static void wait_again(struct watch* watch) {
+    uint64_t mask = ll_lock_take_masked(&lock);
+    if (watch->is_followed) {
+        follow_no_more(watch);
     }
     ll_lock_drop_masked(&lock, mask);
 }
@@ -189,9 +239,21 @@ static void on_freed(uintptr_t block) {
     }
 }
 
+// A block that holds a reference to another is freed.
+static void on_lost(uintptr_t pointer, uint32_t site) {
+    for (uint32_t i = 0; is_on && i < list.target_count; i++) {
+        struct watch* watch = &watches[i];
+        if (watch->trigger == site && waits_for(watch, LL_WATCH_FROM_FREE) &&
+            pointer - watch->block <= watch->end - watch->block) {
+            begin_behind_loss(watch, (uintptr_t)__builtin_frame_address(0));
+        }
+    }
+}
+
 bool ll_refine_start(const struct ll_watch_list* watch_list, const uintptr_t* biases,
                      enum ll_traps_code code) {
     list = *watch_list;
+    module_biases = biases;
     size_t watch_bytes = (list.target_count + 1) * sizeof *watches;
     size_t left_bytes = (list.use_count + 1) * sizeof *left;
     watches = ll_memory_map((watch_bytes + LL_PAGE_SIZE) & -(size_t)LL_PAGE_SIZE);
@@ -201,10 +263,13 @@ bool ll_refine_start(const struct ll_watch_list* watch_list, const uintptr_t* bi
     }
     for (uint32_t i = 0; i < list.target_count; i++) {
         watches[i].state = LL_REFINED_not_met;
-        watches[i].site = intern(&list.targets[i], biases);
+        const struct ll_watch_target* target = &list.targets[i];
+        watches[i].site = intern(target->first_frame, target->frame_count);
+        watches[i].trigger =
+            intern(target->first_trigger_frame, target->trigger_frame_count);
     }
     is_on = true;
-    ll_ordinals_follow(on_birth, on_freed);
+    ll_ordinals_follow(on_birth, on_freed, on_lost);
     return true;
 }
 
@@ -275,7 +340,7 @@ static bool is_held(struct watch* watch, const struct ll_watch_point* point,
 // A frame that was there at the birth returns: its function is watched for fewer.
 static void count_return(struct watch* watch, const struct ll_watch_point* point,
                          uintptr_t stack_pointer) {
-    const struct ll_watch_target* target = &list.targets[watch - watches];
+    const struct ll_watch_target* target = target_of(watch);
     uint64_t mask = ll_lock_take_masked(&lock);
     uint32_t all_left = 0;
     for (uint32_t i = 0; i < target->use_count; i++) {
@@ -289,6 +354,8 @@ static void count_return(struct watch* watch, const struct ll_watch_point* point
     ll_lock_drop_masked(&lock, mask);
     if (all_left == 0 && is_recurring(watch)) {
         finish(watch, LL_REFINED_held);
+    } else if (all_left == 0 && !waits_for(watch, LL_WATCH_FROM_BIRTH)) {
+        wait_again(watch);
     }
 }
 
@@ -301,10 +368,49 @@ static void examine(struct watch* watch, const struct ll_watch_point* point,
     if (!is_held(watch, point, registers, signal_context, &step->holder)) {
         watch->loss = stack_of(registers);
         finish(watch, LL_REFINED_lost);
+    } else if (step->holder.kind == LL_HOLDER_memory &&
+               !waits_for(watch, LL_WATCH_FROM_BIRTH)) {
+        wait_again(watch);
     } else if (watch->state == LL_REFINED_held && point->kind == LL_WATCH_RETURN) {
         count_return(watch, point, stack_pointer);
     } else if (is_recurring(watch) && watch->steps_taken >= STEPS_OF_RECURRING) {
         finish(watch, LL_REFINED_held);
+    }
+}
+
+// Whether the store at a point is the loss in memory that a watch waits for.
+static bool is_at_trigger(const struct watch* watch, const struct ll_watch_point* point,
+                          const struct ll_registers* registers) {
+    if (!waits_for(watch, LL_WATCH_FROM_STORE)) {
+        return false;
+    }
+    const struct ll_watch_store* store = &list.stores[target_of(watch)->store];
+    return &list.points[store->point] == point &&
+           ll_trigger_overwrites(store, module_biases[point->module], registers,
+                                 watch->block, watch->end);
+}
+
+// Behind a loss in memory, only frames that were there may hold the block: what later
+// ones find on the stack is left from earlier.
+static bool may_hold(const struct watch* watch, const struct ll_watch_point* point) {
+    const struct ll_watch_target* target = target_of(watch);
+    for (uint32_t i = 0; i < target->use_count; i++) {
+        uint32_t use = target->first_use + i;
+        if (list.uses[use].function == point->function && left[use] > 0) {
+            return true;
+        }
+    }
+    return target->trigger == LL_WATCH_FROM_BIRTH;
+}
+
+static void meet(struct watch* watch, const struct ll_watch_point* point,
+                 const struct ll_registers* registers, void* signal_context) {
+    if (is_at_trigger(watch, point, registers)) {
+        // Below the frame that stores, so that its return counts.
+        begin_behind_loss(watch, registers->general[LL_RSP] - 1);
+    } else if (watch->is_followed && watch->thread == thread_id() &&
+               may_hold(watch, point)) {
+        examine(watch, point, registers, signal_context);
     }
 }
 
@@ -323,9 +429,8 @@ bool ll_refine_trapped(const siginfo_t* information, void* signal_context) {
         return false;
     }
     for (uint32_t i = 0; is_on && i < list.target_count; i++) {
-        struct watch* watch = &watches[i];
-        if (watch->state == LL_REFINED_held && watch->thread == thread_id()) {
-            examine(watch, point, &registers, signal_context);
+        if (watches[i].state == LL_REFINED_held) {
+            meet(&watches[i], point, &registers, signal_context);
         }
     }
     ll_traps_step(point, signal_context);
@@ -356,12 +461,14 @@ void ll_refine_record(void) {
         const struct watch* watch = &watches[i];
         ll_stack_records_write(watch->site);
         ll_stack_records_write(watch->loss);
+        ll_stack_records_write(watch->trigger);
         struct ll_record_refined record = {
             .target = i,
             .outcome = watch->state,
             .stack = watch->site,
             .loss = watch->loss,
             .steps = watch->steps_taken,
+            .trigger = watch->trigger,
         };
         ll_record(LL_RECORD_refined, &record, sizeof record, NULL, 0);
         record_steps(watch, i);
@@ -383,7 +490,7 @@ static void forget_followed(void) {
 }
 
 static void end_in_child(void) {
-    ll_ordinals_follow(NULL, NULL);
+    ll_ordinals_follow(NULL, NULL, NULL);
     if (is_on) {
         is_on = false;
         ll_traps_end();

@@ -10,12 +10,14 @@
 
 enum { BREAKPOINT = 0xcc, TRAP_FLAG = 0x100 };
 
-// A point in a loop tells no more after so many hits.
-enum { HITS_MAX = 1000 };
+// A point in a loop tells no more after so many hits. One that is waited for may be
+// hit often before its time comes; all of these together.
+enum { HITS_MAX = 1000, WAITED_HITS_MAX = 200000 };
 
 struct state {
     uintptr_t address;
     uint32_t hits;
+    uint32_t users;   // watches that want this point, whoever wants its function
     bool armed;       // the breakpoint is in place, or a step over it is under way
     bool is_left_out; // the code was changed here
 };
@@ -23,6 +25,7 @@ struct state {
 static const struct ll_watch_list* list;
 static struct state* states;
 static uint32_t* users; // by function: watches that want its breakpoints
+static uint32_t waited_hits;
 
 // The point that the calling thread steps over, or NULL.
 static LL_THREAD_LOCAL struct state* stepping;
@@ -96,7 +99,8 @@ static void put_all(uint32_t function, bool armed) {
     const struct ll_watch_function* range = &list->functions[function];
     int memory = open_memory();
     for (uint32_t i = 0; memory >= 0 && i < range->point_count; i++) {
-        put(memory, &states[range->first_point + i], armed);
+        struct state* state = &states[range->first_point + i];
+        put(memory, state, armed || state->users > 0);
     }
     if (memory >= 0) {
         ll_file_close(memory);
@@ -115,11 +119,46 @@ void ll_traps_take(uint32_t function) {
     }
 }
 
+static void put_one(struct state* state, bool armed) {
+    int memory = open_memory();
+    if (memory >= 0) {
+        put(memory, state, armed);
+        ll_file_close(memory);
+    }
+}
+
+static bool is_wanted(const struct state* state) {
+    const struct ll_watch_point* point = &list->points[index_of(state)];
+    bool is_fresh = state->hits < HITS_MAX || point->kind == LL_WATCH_RETURN;
+    return (users[point->function] > 0 && is_fresh) ||
+           (state->users > 0 && waited_hits < WAITED_HITS_MAX);
+}
+
+void ll_traps_set_point(uint32_t point) {
+    states[point].users++;
+    if (is_wanted(&states[point])) {
+        put_one(&states[point], true);
+    }
+}
+
+void ll_traps_take_point(uint32_t point) {
+    states[point].users--;
+    if (!is_wanted(&states[point])) {
+        put_one(&states[point], false);
+    }
+}
+
 void ll_traps_end(void) {
     for (uint32_t i = 0; i < list->function_count; i++) {
         if (users[i] > 0) {
             users[i] = 0;
             put_all(i, false);
+        }
+    }
+    for (uint32_t i = 0; i < list->point_count; i++) {
+        if (states[i].users > 0) {
+            states[i].users = 0;
+            put_one(&states[i], false);
         }
     }
 }
@@ -145,14 +184,6 @@ const struct ll_watch_point* ll_traps_point_at(uintptr_t address) {
     return NULL;
 }
 
-static void put_one(struct state* state, bool armed) {
-    int memory = open_memory();
-    if (memory >= 0) {
-        put(memory, state, armed);
-        ll_file_close(memory);
-    }
-}
-
 static greg_t* flags_of(void* signal_context) {
     ucontext_t* context = signal_context;
     return &context->uc_mcontext.gregs[REG_EFL];
@@ -165,9 +196,7 @@ bool ll_traps_end_step(void* signal_context) {
     }
     stepping = NULL;
     *flags_of(signal_context) &= ~(greg_t)TRAP_FLAG;
-    const struct ll_watch_point* point = &list->points[index_of(state)];
-    bool wanted = users[point->function] > 0;
-    if (wanted && (state->hits < HITS_MAX || point->kind == LL_WATCH_RETURN)) {
+    if (is_wanted(state)) {
         put_one(state, true);
     }
     return true;
@@ -179,6 +208,7 @@ void ll_traps_step(const struct ll_watch_point* point, void* signal_context) {
     // A handler that was left by a jump leaves its step behind.
     ll_traps_end_step(signal_context);
     state->hits++;
+    waited_hits += state->users > 0;
     put_one(state, false);
     context->uc_mcontext.gregs[REG_RIP] = (greg_t)state->address;
     *flags_of(signal_context) |= TRAP_FLAG;

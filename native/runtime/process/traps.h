@@ -24,6 +24,10 @@ bool ll_traps_start(const struct ll_watch_list* list, const uintptr_t* biases,
 void ll_traps_set(uint32_t function);
 void ll_traps_take(uint32_t function);
 
+// The same for one point of a function, by its number in the list.
+void ll_traps_set_point(uint32_t point);
+void ll_traps_take_point(uint32_t point);
+
 // Takes all away for good, as in a child.
 void ll_traps_end(void);
 
@@ -35,5 +39,5 @@ const struct ll_watch_point* ll_traps_point_at(uintptr_t address);
 bool ll_traps_end_step(void* signal_context);
 
 // Lets the interrupted thread step over the point it hit. Points that are hit very
-// often are given up, except returns.
+// often are given up, except returns, and later those that were set by themselves.
 void ll_traps_step(const struct ll_watch_point* point, void* signal_context);

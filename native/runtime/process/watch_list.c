@@ -12,13 +12,15 @@ enum { SIZE_LIMIT = 64 << 20, BUILD_ID_MAX = 32 };
 
 struct header {
     char magic[8];
-    uint32_t counts[6];
+    uint32_t counts[7];
+    uint32_t reserved;
 };
 
 static const size_t part_sizes[] = {
     sizeof(struct ll_watch_module),   sizeof(struct ll_watch_target),
     sizeof(struct ll_watch_frame),    sizeof(struct ll_watch_use),
     sizeof(struct ll_watch_function), sizeof(struct ll_watch_point),
+    sizeof(struct ll_watch_store),
 };
 
 enum { PART_COUNT = sizeof part_sizes / sizeof *part_sizes };
@@ -52,11 +54,19 @@ static bool range_fits(uint32_t first, uint32_t count, uint32_t limit) {
     return first <= limit && count <= limit - first;
 }
 
+static bool target_fits(const struct ll_watch_list* list,
+                        const struct ll_watch_target* target) {
+    bool has_store = target->trigger == LL_WATCH_FROM_STORE;
+    return range_fits(target->first_frame, target->frame_count, list->frame_count) &&
+           range_fits(target->first_use, target->use_count, list->use_count) &&
+           range_fits(target->first_trigger_frame, target->trigger_frame_count,
+                      list->frame_count) &&
+           (!has_store || target->store < list->store_count);
+}
+
 static bool targets_fit(const struct ll_watch_list* list) {
     for (uint32_t i = 0; i < list->target_count; i++) {
-        const struct ll_watch_target* target = &list->targets[i];
-        if (!range_fits(target->first_frame, target->frame_count, list->frame_count) ||
-            !range_fits(target->first_use, target->use_count, list->use_count)) {
+        if (!target_fits(list, &list->targets[i])) {
             return false;
         }
     }
@@ -95,12 +105,27 @@ static bool points_fit(const struct ll_watch_list* list) {
     return true;
 }
 
+static bool is_register(uint8_t number) {
+    return number < 16 || number == LL_WATCH_NO_REGISTER;
+}
+
+static bool stores_fit(const struct ll_watch_list* list) {
+    for (uint32_t i = 0; i < list->store_count; i++) {
+        const struct ll_watch_store* store = &list->stores[i];
+        if (store->point >= list->point_count || !is_register(store->base) ||
+            !is_register(store->index) || store->size_bytes > 64) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool ll_watch_list_read(const char* path, struct ll_watch_list* list) {
     size_t size_bytes;
     char* data = read_all(path, &size_bytes);
     const struct header* header = (const struct header*)data;
     if (data == NULL || size_bytes < sizeof *header ||
-        memcmp(header->magic, "llwatch1", sizeof header->magic) != 0) {
+        memcmp(header->magic, "llwatch2", sizeof header->magic) != 0) {
         return false;
     }
     const char* parts[PART_COUNT];
@@ -120,12 +145,14 @@ bool ll_watch_list_read(const char* path, struct ll_watch_list* list) {
         .uses = (const struct ll_watch_use*)parts[3],
         .functions = (const struct ll_watch_function*)parts[4],
         .points = (const struct ll_watch_point*)parts[5],
+        .stores = (const struct ll_watch_store*)parts[6],
         .module_count = header->counts[0],
         .target_count = header->counts[1],
         .frame_count = header->counts[2],
         .use_count = header->counts[3],
         .function_count = header->counts[4],
         .point_count = header->counts[5],
+        .store_count = header->counts[6],
     };
-    return targets_fit(list) && points_fit(list);
+    return targets_fit(list) && points_fit(list) && stores_fit(list);
 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leakline.dynamic.traces import Refinable
-    from leakline.patching.watch_list import Untrappable
+    from leakline.patching.watch_list import Untrappable, WatchTarget
     from leakline.recording.chunks import ProcessKey
 
 
@@ -100,7 +100,13 @@ class SameRun:
         """Writes the list once there is something to watch."""
         if self._path:
             return
-        found = _refinables(self._recording).of_program
+        from leakline.recording._format import Cause
+
+        found = [
+            one
+            for one in _refinables(self._recording).of_program
+            if one.cause is Cause.NOT_IN_MEMORY
+        ]
         if found:
             from leakline.patching.watch_list import ANY_BLOCK
 
@@ -203,16 +209,29 @@ def _write_watch_list(
     path: str, found: list[Refinable], untrappable: Untrappable = lambda _: ()
 ) -> None:
     from leakline.dynamic.code_reader import CodeReader
-    from leakline.patching.watch_list import WatchFrame, WatchTarget, write_watch_list
+    from leakline.patching.watch_list import write_watch_list
 
     reader = CodeReader()
-    targets = [
-        WatchTarget(tuple(WatchFrame(*frame) for frame in one.frames), one.ordinal)
-        for one in found
-    ]
     write_watch_list(
         Path(path),
-        targets,
+        map(_target, found),
         lambda address: reader.can_return_pointer(address.module, address.offset),
         untrappable,
+    )
+
+
+def _target(found: Refinable) -> WatchTarget:
+    """A block as the watch list has it."""
+    from leakline.patching.watch_list import Trigger, WatchFrame, WatchTarget
+    from leakline.recording._format import Cause
+
+    triggers = {
+        Cause.OVERWRITTEN: Trigger.STORE,
+        Cause.CONTAINER_FREED: Trigger.FREE,
+    }
+    return WatchTarget(
+        tuple(WatchFrame(*frame) for frame in found.frames),
+        found.ordinal,
+        triggers.get(found.cause, Trigger.BIRTH),
+        tuple(WatchFrame(*frame) for frame in found.loss),
     )

@@ -10,20 +10,22 @@ from leakline.dynamic.references import References
 from leakline.dynamic.sites import birth_at_site
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.touches import with_touches
-from leakline.dynamic.traces import Trace
+from leakline.dynamic.traces import Trace, TraceKey
 from leakline.model.finding import Confidence, Engine, Finding, Kind, Reference
 from leakline.model.stack import Stack
 
 
 def make_findings(
-    groups: Groups, builder: StackBuilder, traces: Mapping[int, Trace] | None = None
+    groups: Groups,
+    builder: StackBuilder,
+    traces: Mapping[TraceKey, Trace] | None = None,
 ) -> tuple[Finding, ...]:
     """The findings of groups, largest first; equal input gives equal output.
 
     Args:
         groups: Blocks, by what they have in common.
         builder: Names their stacks.
-        traces: What a second run saw, by the number of the allocation stack.
+        traces: What a second run saw.
     """
     keys = list(groups)
     named: dict[str, list[GroupKey]] = {}

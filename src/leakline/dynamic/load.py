@@ -26,7 +26,13 @@ from leakline.dynamic.sites import site_frames
 from leakline.dynamic.stack_table import ProcessStacks, StackTable
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.staleness import Predicate, Test
-from leakline.dynamic.traces import Trace, is_second_run, join_traces, traces
+from leakline.dynamic.traces import (
+    Trace,
+    TraceKey,
+    is_second_run,
+    join_traces,
+    traces,
+)
 from leakline.dynamic.tracking import tracking_remarks
 from leakline.model.finding import Finding, Kind
 from leakline.model.report import Report
@@ -153,7 +159,7 @@ class _Heap:
     groups: Groups = field(default_factory=dict)
     table: StackTable = field(default_factory=StackTable)
     judge: DeadSlots = field(default_factory=DeadSlots)
-    traces: dict[int, Trace] = field(default_factory=dict)
+    traces: dict[TraceKey, Trace] = field(default_factory=dict)
 
     def add(self, log: ProcessLog) -> None:
         snapshot = chosen_snapshot(log)
@@ -181,11 +187,11 @@ def _find(
         progress("sorting findings", 0, 1)
     same = SameLines(table, frames)
     merged = merge_same_lines(groups, shown, same)
-    known = {key.stack for key in shown}
+    known = {TraceKey(key.stack, key.loss) for key in shown}
     found = {
-        same.first(stack): trace
-        for stack, trace in heap.traces.items()
-        if stack in known
+        TraceKey(same.first(key.stack), same.first(key.loss)): trace
+        for key, trace in heap.traces.items()
+        if key in known
     }
     return _Found(
         make_findings(merged, StackBuilder(table, frames), found),

@@ -19,11 +19,11 @@ from leakline.dynamic.slots import (
 )
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.thread_ends import first_function, program_function
-from leakline.dynamic.traces import Trace
+from leakline.dynamic.traces import Trace, TraceKey
 from leakline.model.finding import Cause, Loss, PathStep, Precision
 from leakline.model.stack import Stack
 from leakline.recording._format import Cause as LossCause
-from leakline.recording._format import Node
+from leakline.recording._format import Node, Refined
 from leakline.symbols.resolve import Address
 
 _CAUSES = {
@@ -47,6 +47,9 @@ _OF_SUCH_A_THREAD = (
     "allocated the block"
 )
 
+# The second run met no later holder of such blocks, or followed them in vain.
+_LEFT_AS_IT_IS = (Refined.HELD, Refined.GIVEN_UP)
+
 
 class Explained(NamedTuple):
     """What is known about a loss; `loss` is None when losses were not watched."""
@@ -61,11 +64,11 @@ class Losses:
     """Explains the losses of groups.
 
     Attributes:
-        traces: What a second run saw, by the number of the allocation stack.
+        traces: What a second run saw.
     """
 
     builder: StackBuilder
-    traces: Mapping[int, Trace]
+    traces: Mapping[TraceKey, Trace]
     _hints: Hints = field(init=False)
     _refinement: Refinement = field(init=False)
 
@@ -119,7 +122,23 @@ class Losses:
         slot = self._slot(key) or self._stored_by(birth)
         if cause is Cause.THREAD_EXIT and self._is_function(key.loss):
             return self._at_thread_end(key, slot)
-        return Explained(Loss(cause, stack, slot))
+        return self._followed(key, Loss(cause, stack, slot))
+
+    def _followed(self, key: GroupKey, in_memory: Loss) -> Explained:
+        """What became of a block when memory had lost it, if a second run saw that."""
+        trace = self.traces.get(TraceKey(key.stack, key.loss))
+        if trace is None or trace.outcome in _LEFT_AS_IT_IS:
+            return Explained(in_memory)
+        if trace.outcome is not Refined.LOST:
+            return Explained(in_memory, notes=(why_not(trace),))
+        refinement = self._refinement
+        path = refinement.path_from(in_memory, trace)
+        if trace.is_lost_at_once:
+            return Explained(in_memory, path)
+        later = refinement.loss(trace, self.builder.stack(trace.loss))
+        if later is None or not refinement.is_held_by_variable(trace, later):
+            return Explained(in_memory)
+        return Explained(later, path, (_gone_before(in_memory),))
 
     def _at_thread_end(self, key: GroupKey, slot: str | None) -> Explained:
         """The thread's first function is known, not where in it the thread ended."""
@@ -132,7 +151,7 @@ class Losses:
         return Explained(Loss(Cause.THREAD_EXIT, function, slot, Precision.FUNCTION))
 
     def _without_store(self, key: GroupKey) -> Explained:
-        trace = self.traces.get(key.stack)
+        trace = self.traces.get(TraceKey(key.stack, 0))
         notes: tuple[str, ...] = ()
         if trace is not None:
             refinement = self._refinement
@@ -203,3 +222,13 @@ class Losses:
 def _function(stack: Stack) -> str:
     """The innermost function of a stack that is not inlined."""
     return next((one.function for one in stack.frames if not one.inlined), "")
+
+
+def _gone_before(loss: Loss) -> str:
+    """A sentence about a loss in memory that another one followed."""
+    slot = f" (`{loss.slot}`)" if loss.slot else ""
+    function = _function(loss.stack)
+    place = f" in `{function}`" if function else ""
+    return (
+        f"the last reference in memory had gone before, {loss.cause.value}{slot}{place}"
+    )

@@ -59,7 +59,7 @@ class Snapshot:
     births: dict[int, int] = field(default_factory=dict)  # nodes by block
     held: list[StackHeldRecord] = field(default_factory=list)
     references: list[ReferenceRecord] = field(default_factory=list)
-    refinable: list[RefinableRecord] = field(default_factory=list)
+    refinable: list[tuple[GroupRecord, RefinableRecord]] = field(default_factory=list)
     idle: list[IdleRecord] = field(default_factory=list)
     tracking: TrackingRecord | None = None
     merging: MergingRecord | None = None
@@ -245,7 +245,8 @@ def _add_to_snapshot(snapshot: Snapshot, record: Record) -> None:
         case BirthRecord():
             snapshot.births[record.address] = record.birth
         case RefinableRecord():
-            snapshot.refinable.append(record)
+            if snapshot.groups:
+                snapshot.refinable.append((snapshot.groups[-1], record))
         case HeapTotalsRecord():
             snapshot.totals = record
         case _:

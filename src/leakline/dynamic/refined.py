@@ -67,6 +67,23 @@ class Refinement:
             return self._at_return(trace, stack, code)
         return self._inside(trace, stack, code)
 
+    def path_from(self, in_memory: Loss, trace: Trace) -> tuple[PathStep, ...]:
+        """The lines passed from a loss in memory on, that one's included."""
+        first = next((one for one in in_memory.stack.frames if one.line), None)
+        if first is None:
+            return self.path(trace)
+        event = f"the last reference in memory: {in_memory.cause.value}"
+        begun = PathStep(first.file, first.line, event)
+        return (begun, *self.path(trace))
+
+    def is_held_by_variable(self, trace: Trace, loss: Loss) -> bool:
+        """Whether something that the program still used held the block to the end.
+
+        A word of the stack that is no variable's may be left from earlier.
+        """
+        holder = trace.steps[-2]
+        return holder.register is not None or loss.slot is not None
+
     def path(self, trace: Trace) -> tuple[PathStep, ...]:
         """The lines passed from the allocation to the loss, without repetitions."""
         found: list[PathStep] = []

@@ -2,14 +2,33 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from leakline.dynamic.merge import KNOWN_CAUSES
 from leakline.dynamic.process_log import ProcessLog, chosen_snapshot
-from leakline.dynamic.stack_table import ProcessStacks, StackTable
-from leakline.recording._format import Holder, Node, Refined
+from leakline.dynamic.stack_table import Call, ProcessStacks, StackTable
+from leakline.recording._format import Cause, Holder, Node, Refined
 from leakline.symbols.resolve import Address
 
 # Blocks whose loss one second run traces.
 MOST_TARGETS = 256
+
+# The frames of a call stack, outermost first: return addresses, or with
+# `Node.EXACT_PC` instructions, and flags.
+Frames = tuple[tuple[Address, int], ...]
+
+
+class TraceKey(NamedTuple):
+    """Whose trace it is; stacks are numbers of the stack table.
+
+    Attributes:
+        stack: The allocation.
+        loss: The loss in memory behind which the block was followed, 0 if it was
+            followed from its birth on.
+    """
+
+    stack: int
+    loss: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +66,29 @@ class Trace:
     steps: tuple[Step, ...]
     is_whole: bool
 
+    @property
+    def is_lost_at_once(self) -> bool:
+        """Whether nothing held the block any more at the first point."""
+        return self.outcome is Refined.LOST and self.is_whole and len(self.steps) == 1
+
 
 @dataclass(frozen=True, slots=True)
 class Refinable:
     """A block that a second run can find again.
 
     Attributes:
-        frames: Of its allocation stack, outermost first.
+        frames: Of its allocation stack.
         ordinal: Its number among the allocations of that stack.
-        bytes: What was lost of that stack.
+        bytes: What was lost in that way.
+        cause: How a reference in memory was lost, or that none was.
+        loss: The call stack of that loss.
     """
 
-    frames: tuple[tuple[Address, int], ...]
+    frames: Frames
     ordinal: int
     bytes: int
+    cause: Cause = Cause.NOT_IN_MEMORY
+    loss: Frames = ()
 
 
 def is_second_run(log: ProcessLog) -> bool:
@@ -68,8 +96,8 @@ def is_second_run(log: ProcessLog) -> bool:
     return bool(log.options.get("watch"))
 
 
-def traces(log: ProcessLog, stacks: ProcessStacks) -> dict[int, Trace]:
-    """The traces that a process left, by the number of the allocation stack."""
+def traces(log: ProcessLog, stacks: ProcessStacks) -> dict[TraceKey, Trace]:
+    """The traces that a process left."""
     steps: dict[int, list[Step]] = {}
     for record in log.refined_steps:
         index = stacks.table.calls[stacks.number(record.node)].address
@@ -84,7 +112,7 @@ def traces(log: ProcessLog, stacks: ProcessStacks) -> dict[int, Trace]:
         steps.setdefault(record.target, []).append(step)
     known = {int(one): one for one in Refined}
     return {
-        stacks.number(record.stack): Trace(
+        TraceKey(stacks.number(record.stack), stacks.number(record.trigger)): Trace(
             known.get(record.outcome, Refined.NOT_MET),
             stacks.number(record.loss) if record.loss else 0,
             is_second_run(log),
@@ -101,37 +129,41 @@ def refinables(log: ProcessLog) -> Iterator[Refinable]:
     if snapshot is None:
         return
     stacks = ProcessStacks(log, StackTable())
-    sizes: dict[int, int] = {}
-    for group in snapshot.groups:
-        sizes[group.stack] = sizes.get(group.stack, 0) + group.bytes
-    for record in snapshot.refinable:
-        calls = stacks.table.path(stacks.number(record.stack))
-        if (
-            record.ordinal
-            and calls
-            and not any(call.flags & (Node.FOLDED | Node.EXACT_PC) for call in calls)
-        ):
-            frames = tuple(
-                (_return_address(stacks.table.addresses[call.address]), call.flags)
-                for call in reversed(calls)
-            )
-            yield Refinable(frames, record.ordinal, sizes.get(record.stack, 0))
+    for group, record in snapshot.refinable:
+        frames = _frames(stacks, record.stack)
+        loss = _frames(stacks, group.loss)
+        cause = KNOWN_CAUSES.get(group.cause, Cause.UNKNOWN)
+        is_known = bool(loss) or cause is Cause.NOT_IN_MEMORY
+        if record.ordinal and frames and is_known and not _has_exact(frames):
+            yield Refinable(frames, record.ordinal, group.bytes, cause, loss)
+
+
+def _frames(stacks: ProcessStacks, node: int) -> Frames:
+    """A whole call stack; none where frames were left out."""
+    calls = stacks.table.path(stacks.number(node))
+    if any(call.flags & Node.FOLDED or not call.address for call in calls):
+        return ()
+    return tuple((_place(stacks.table, call), call.flags) for call in reversed(calls))
+
+
+def _has_exact(frames: Frames) -> bool:
+    return any(flags & Node.EXACT_PC for _, flags in frames)
 
 
 def most_refinable(found: Iterable[Refinable]) -> list[Refinable]:
-    """As many blocks as one run traces, the largest first; one of each stack.
+    """As many blocks as one run traces, the largest first; one of each way.
 
-    Several processes may have lost blocks of the same stack.
+    Several processes may have lost blocks in the same way.
     """
-    chosen: dict[tuple[tuple[Address, int], ...], Refinable] = {}
+    chosen: dict[tuple[Frames, Frames], Refinable] = {}
     for one in sorted(found, key=lambda one: -one.bytes):
-        chosen.setdefault(one.frames, one)
+        chosen.setdefault((one.frames, one.loss), one)
     return list(chosen.values())[:MOST_TARGETS]
 
 
 def join_traces(
-    first: Mapping[int, Trace], more: Mapping[int, Trace]
-) -> dict[int, Trace]:
+    first: Mapping[TraceKey, Trace], more: Mapping[TraceKey, Trace]
+) -> dict[TraceKey, Trace]:
     """The traces of several processes: one that shows a loss comes before others."""
     joined = dict(first)
     for stack, trace in more.items():
@@ -146,5 +178,8 @@ def _worth(trace: Trace) -> int:
     return {Refined.LOST: 2, Refined.NOT_MET: 0}.get(trace.outcome, 1)
 
 
-def _return_address(address: Address) -> Address:
-    return Address(address.module, address.offset + 1)
+def _place(table: StackTable, call: Call) -> Address:
+    """The address that the runtime has of a call: behind it, or exactly there."""
+    address = table.addresses[call.address]
+    behind = 0 if call.flags & Node.EXACT_PC else 1
+    return Address(address.module, address.offset + behind)

@@ -453,7 +453,7 @@ class RefinedRecord(NamedTuple):
     stack: int
     loss: int
     steps: int
-    reserved: int
+    trigger: int
 
 
 class RefinedStepRecord(NamedTuple):

@@ -51,9 +51,15 @@ def loss_title(finding: Finding, loss: Loss) -> str:
     slot = f" (`{printable(loss.slot)}`)" if loss.slot else ""
     start = _UNCERTAIN.get(loss.precision)
     if start is None and loss.cause in _EVENTS_IN_MEMORY:
-        where = " in memory" if Engine.LOSS in finding.engines else ""
+        is_open = Engine.LOSS in finding.engines and not was_followed(finding)
+        where = " in memory" if is_open else ""
         start = f"the last reference{where} was lost here"
     return f"{start or 'lost here'}, {loss.cause.value}{slot}:"
+
+
+def was_followed(finding: Finding) -> bool:
+    """Whether a run was trapped from the loss in memory on, to see what came later."""
+    return bool(finding.path) and Engine.STATIC not in finding.engines
 
 
 def path_title(finding: Finding) -> str:

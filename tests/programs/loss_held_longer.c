@@ -1,0 +1,95 @@
+// Blocks that a local variable or register holds for longer than memory does. With
+// `--refine` each is lost on the line marked `loss(NAME)`; after the colon stand the
+// variable and, in brackets, how memory lost it.
+
+#include "corpus.h"
+
+struct node {
+    struct node* next;
+    char* text;
+};
+
+static struct node* first_node;
+static char* current;
+static volatile size_t letters;
+
+// Missed by the checker: inline assembly that sees the variable might keep it.
+CASE char* FN_popped_bad(size_t size) {
+    return malloc(size);
+}
+
+// Missed by the checker: inline assembly that sees the variable might keep it.
+CASE char* FN_of_freed_node_bad(size_t size) {
+    return malloc(size);
+}
+
+// Missed by the checker: inline assembly that sees the variable might keep it.
+CASE char* FN_replaced_bad(size_t size) {
+    return malloc(size);
+}
+
+CASE char* popped_ok(size_t size) {
+    return malloc(size);
+}
+
+static void push(char* text) {
+    struct node* node = malloc(sizeof *node);
+    node->text = text;
+    node->next = first_node;
+    first_node = node;
+}
+
+CASE char* pop(void) {
+    struct node* node = first_node;
+    char* text = node->text;
+    node->text = NULL;
+    first_node = node->next;
+    free(node);
+    return text;
+}
+
+CASE int read_popped(void) {
+    char* taken = pop();
+    letters += strlen(taken);
+    if (letters > 1) {
+        return 1; // loss(FN_popped_bad): taken [overwritten]
+    }
+    free(taken);
+    return 0;
+}
+
+CASE int read_first(void) {
+    struct node* node = first_node;
+    char* kept = node->text;
+    first_node = node->next;
+    free(node);
+    letters += strlen(kept);
+    if (letters > 1) {
+        return 2; // loss(FN_of_freed_node_bad): kept [container-freed]
+    }
+    free(kept);
+    return 0;
+}
+
+CASE void replace(char* with) {
+    current = with; // loss(FN_replaced_bad): current [overwritten]
+}
+
+static char* filled(char* text) {
+    strcpy(text, "some text");
+    return text;
+}
+
+int main(void) {
+    push(filled(FN_popped_bad(100)));
+    int result = read_popped();
+    push(filled(FN_of_freed_node_bad(200)));
+    result += read_first();
+    replace(filled(FN_replaced_bad(300)));
+    replace(NULL);
+    push(filled(popped_ok(400)));
+    free(pop());
+    KEEP(&first_node);
+    KEEP(&current);
+    return result == 3 ? 0 : 1;
+}
