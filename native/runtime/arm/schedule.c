@@ -205,18 +205,20 @@ static void arm_due(uint64_t now) {
 }
 
 static void earn(uint64_t cpu_ns) {
-    enum { SAVED_MAX_NS = 2000000, TURNS_MAX_NS = 1000000 };
+    // Neither is saved for long, nor paid back: all code has its first turns at once.
+    const int64_t most_ns = 2000000;
     uint64_t passed = cpu_ns - schedule.passed_cpu_ns;
     schedule.passed_cpu_ns = cpu_ns;
     uint64_t budget = passed * settings.budget_ppm / PPM;
     schedule.credit_ns += (int64_t)(budget - budget / WINDOWS_SHARE);
     uint64_t turns_ns = __atomic_exchange_n(&ll_arm.turn_stamps, 0, __ATOMIC_RELAXED) *
                         1000 / schedule.stamps_per_us;
-    // All code has its first turns at the start; that is not to be paid back for long.
-    schedule.credit_ns -= (int64_t)within(0, turns_ns, TURNS_MAX_NS);
     schedule.spent_ns += turns_ns;
-    if (schedule.credit_ns > SAVED_MAX_NS) {
-        schedule.credit_ns = SAVED_MAX_NS;
+    schedule.credit_ns -= (int64_t)turns_ns;
+    if (schedule.credit_ns > most_ns) {
+        schedule.credit_ns = most_ns;
+    } else if (schedule.credit_ns < -most_ns) {
+        schedule.credit_ns = -most_ns;
     }
 }
 
@@ -236,9 +238,6 @@ static uint64_t pause_after_window(uint64_t cost_ns, uint64_t cpu_ns) {
 static void look_through_window(uint64_t cpu_ns) {
     uint64_t cost_ns =
         ll_arm.is_always_armed ? ll_window_always(WINDOW_EVERY_NS) : ll_window_pass();
-    if (!ll_arm.is_always_armed) {
-        ll_stubs_let_go(1);
-    }
     schedule.spent_ns += cost_ns;
     schedule.window_due_ns = cpu_ns + pause_after_window(cost_ns, cpu_ns);
 }

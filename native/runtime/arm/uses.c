@@ -5,10 +5,12 @@
 #include "base/attributes.h"
 #include "os/memory.h"
 
-enum { BUCKETS = 1 << 14 };
+// The first uses have buckets of their own: small programs have no others, and touch
+// one page of them instead of all.
+enum { FEW_USES = 2048, FEW_BUCKETS = 1 << 10, BUCKETS = 1 << 14 };
 
 static struct ll_use* uses; // by number, from 1
-static uint32_t* buckets;   // first use of each hash; 0: none
+static uint32_t* buckets;   // first use of each hash, 0: none; then those of the few
 static uint32_t use_count;
 
 static LL_THREAD_LOCAL uint32_t recent[LL_USES_BEFORE];
@@ -16,25 +18,40 @@ static LL_THREAD_LOCAL uint32_t recent[LL_USES_BEFORE];
 bool ll_uses_start(void) {
     // Pages appear as they are touched.
     uses = ll_memory_map((LL_TOUCH_USE_MAX + 1) * sizeof *uses);
-    buckets = ll_memory_map(BUCKETS * sizeof *buckets);
+    buckets = ll_memory_map((BUCKETS + FEW_BUCKETS) * sizeof *buckets);
     return uses != NULL && buckets != NULL;
 }
 
-static uint32_t* bucket_of(uint32_t place, uint32_t node) {
+static uint32_t hash(uint32_t place, uint32_t node) {
     uint64_t key = (uint64_t)place << 32 | node;
-    return &buckets[(key * 0x9e3779b97f4a7c15U) >> 40 & (BUCKETS - 1)];
+    return (uint32_t)((key * 0x9e3779b97f4a7c15U) >> 40);
 }
 
-static uint32_t find(uint32_t first, uint32_t place, uint32_t node) {
+static uint32_t* bucket_of(uint32_t hash) {
+    return &buckets[hash % BUCKETS];
+}
+
+static uint32_t* bucket_of_few(uint32_t hash) {
+    return &buckets[BUCKETS + hash % FEW_BUCKETS];
+}
+
+static uint32_t find(const uint32_t* bucket, uint32_t place, uint32_t node) {
+    uint32_t first = __atomic_load_n(bucket, __ATOMIC_ACQUIRE);
     while (first != 0 && (uses[first].place != place || uses[first].node != node)) {
         first = uses[first].next;
     }
     return first;
 }
 
+static uint32_t find_any(uint32_t key, uint32_t place, uint32_t node) {
+    uint32_t found = find(bucket_of_few(key), place, node);
+    bool has_others = __atomic_load_n(&use_count, __ATOMIC_RELAXED) > FEW_USES;
+    return found == 0 && has_others ? find(bucket_of(key), place, node) : found;
+}
+
 // Two threads may add the same use at once; it then has two numbers, and both are
 // right.
-static uint32_t add(uint32_t* bucket, uint32_t place, uint32_t node) {
+static uint32_t add(uint32_t key, uint32_t place, uint32_t node) {
     if (__atomic_load_n(&use_count, __ATOMIC_RELAXED) >= LL_TOUCH_USE_MAX) {
         return 0;
     }
@@ -42,6 +59,7 @@ static uint32_t add(uint32_t* bucket, uint32_t place, uint32_t node) {
     if (number > LL_TOUCH_USE_MAX) {
         return 0;
     }
+    uint32_t* bucket = number > FEW_USES ? bucket_of(key) : bucket_of_few(key);
     struct ll_use* use = &uses[number];
     use->place = place;
     use->node = node;
@@ -54,9 +72,9 @@ static uint32_t add(uint32_t* bucket, uint32_t place, uint32_t node) {
 }
 
 uint32_t ll_use_number(uint32_t place, uint32_t node) {
-    uint32_t* bucket = bucket_of(place, node);
-    uint32_t found = find(__atomic_load_n(bucket, __ATOMIC_ACQUIRE), place, node);
-    return found != 0 ? found : add(bucket, place, node);
+    uint32_t key = hash(place, node);
+    uint32_t found = find_any(key, place, node);
+    return found != 0 ? found : add(key, place, node);
 }
 
 void ll_use_note(uint32_t number) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/attributes.h"
 #include "heap/heap.h"
+#include "heap/quick.h"
 #include "lens/injector.h"
 #include "lens/siblings.h"
 #include "lens/stamps.h"
@@ -14,6 +15,23 @@ LL_INLINE void* ll_entry_born(void* block) {
     }
     if (LL_UNLIKELY(ll_touches_on) && block != NULL) {
         ll_touch_birth(block);
+    }
+    return block;
+}
+
+// As ll_heap_allocate, for a block that is born. The usual block is not looked up again
+// for those who want to know of it.
+LL_INLINE void* ll_entry_allocate(size_t size_bytes, ll_site site) {
+    struct ll_quick known;
+    void* block = ll_quick_take(size_bytes, site, &known);
+    if (LL_UNLIKELY(block == NULL)) {
+        return ll_entry_born(ll_heap_allocate(size_bytes, site));
+    }
+    if (LL_UNLIKELY(ll_stamps_on)) {
+        ll_stamp_birth((uintptr_t)block);
+    }
+    if (LL_UNLIKELY(ll_touches_on)) {
+        ll_touch_birth_at(known.word);
     }
     return block;
 }

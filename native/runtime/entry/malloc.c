@@ -6,7 +6,6 @@
 
 #include "entry/blocks.h"
 #include "entry/site.h"
-#include "heap/quick.h"
 #include "os/memory.h"
 #include "process/process.h"
 #include "stack/handed.h"
@@ -31,7 +30,8 @@ LL_INLINE void* or_enomem(void* block) {
 }
 
 LL_EXPORT void* malloc(size_t size) {
-    return or_enomem(ll_quick_allocate(size, LL_SITE()));
+    void* block = ll_entry_allocate(size, LL_SITE());
+    return LL_LIKELY(block != NULL) ? block : out_of_memory();
 }
 
 LL_EXPORT void free(void* block) {
@@ -57,7 +57,8 @@ LL_EXPORT void* calloc(size_t count, size_t size) {
 
 LL_INLINE void* reallocate(void* block, size_t size, ll_site site) {
     if (block == NULL) {
-        return or_enomem(ll_quick_allocate(size, site));
+        void* first = ll_entry_allocate(size, site);
+        return LL_LIKELY(first != NULL) ? first : out_of_memory();
     }
     if (size == 0) {
         LL_ENTRY_RELEASE(block, site);

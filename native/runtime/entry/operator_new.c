@@ -6,7 +6,6 @@
 
 #include "entry/blocks.h"
 #include "entry/site.h"
-#include "heap/quick.h"
 
 // std::align_val_t and std::nothrow_t, as far as calls are concerned.
 typedef size_t alignment_value;
@@ -48,16 +47,15 @@ static LL_COLD void* fail_aligned_nothrow(const char* name, size_t size,
 #define DEFINE_NEW(name)                                                               \
     LL_EXPORT void* name(size_t size);                                                 \
     LL_EXPORT void* name(size_t size) {                                                \
-        void* block = ll_quick_allocate(size, LL_SITE());                              \
-        return LL_LIKELY(block != NULL) ? ll_entry_born(block) : fail(#name, size);    \
+        void* block = ll_entry_allocate(size, LL_SITE());                              \
+        return LL_LIKELY(block != NULL) ? block : fail(#name, size);                   \
     }
 
 #define DEFINE_NEW_NOTHROW(name)                                                       \
     LL_EXPORT void* name(size_t size, nothrow tag);                                    \
     LL_EXPORT void* name(size_t size, nothrow tag) {                                   \
-        void* block = ll_quick_allocate(size, LL_SITE());                              \
-        return LL_LIKELY(block != NULL) ? ll_entry_born(block)                         \
-                                        : fail_nothrow(#name, size, tag);              \
+        void* block = ll_entry_allocate(size, LL_SITE());                              \
+        return LL_LIKELY(block != NULL) ? block : fail_nothrow(#name, size, tag);      \
     }
 
 #define DEFINE_NEW_ALIGNED(name)                                                       \

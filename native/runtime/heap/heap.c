@@ -95,19 +95,19 @@ static LL_NOINLINE void* allocate_slowly(size_t size_bytes, ll_site site,
 }
 
 void* ll_heap_allocate(size_t size_bytes, ll_site site) {
-    bool is_fresh;
-    void* block = ll_quick_take(size_bytes, site, &is_fresh);
+    struct ll_quick known;
+    void* block = ll_quick_take(size_bytes, site, &known);
     return LL_LIKELY(block != NULL) ? block
                                     : allocate_slowly(size_bytes, site, LL_PAGES_ANY);
 }
 
 void* ll_heap_allocate_zeroed(size_t size_bytes, ll_site site) {
-    bool is_fresh;
-    void* block = ll_quick_take(size_bytes, site, &is_fresh);
+    struct ll_quick known;
+    void* block = ll_quick_take(size_bytes, site, &known);
     if (LL_UNLIKELY(block == NULL)) {
         return allocate_slowly(size_bytes, site, LL_PAGES_ZEROED);
     }
-    return is_fresh ? block : memset(block, 0, size_bytes);
+    return known.is_fresh ? block : memset(block, 0, size_bytes);
 }
 
 void* ll_heap_allocate_aligned(size_t size_bytes, size_t alignment, ll_site site) {

@@ -73,9 +73,12 @@ LL_INLINE bool ll_block_is_ignored(struct ll_block block) {
 }
 
 // The twin of a block's word, which belongs to a lens; the heap keeps twins.
+LL_INLINE uint64_t* ll_word_twin(uint64_t* word) {
+    return (uint64_t*)((uintptr_t)word + ll_heap_twin_distance());
+}
+
 LL_INLINE uint64_t* ll_block_twin(struct ll_block block) {
-    return (uint64_t*)((uintptr_t)&block.span->words[block.index] +
-                       ll_heap_twin_distance());
+    return ll_word_twin(&block.span->words[block.index]);
 }
 
 // Born in a process that this one was forked from.

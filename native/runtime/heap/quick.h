@@ -2,8 +2,14 @@
 #pragma once
 #include "heap/local.h"
 
-// A block from the thread's current span of the class; NULL when it has none.
-LL_INLINE void* ll_quick_take(size_t size_bytes, ll_site site, bool* is_fresh) {
+struct ll_quick {
+    uint64_t* word; // of the block
+    bool is_fresh;  // it reads as zeros
+};
+
+// A block from the thread's current span of the class; NULL when it has none. What is
+// known of it is written to `known`.
+LL_INLINE void* ll_quick_take(size_t size_bytes, ll_site site, struct ll_quick* known) {
     struct ll_heap* heap = ll_thread_heap;
     if (LL_UNLIKELY(heap == NULL || size_bytes > LL_SMALL_MAX)) {
         return NULL;
@@ -16,16 +22,10 @@ LL_INLINE void* ll_quick_take(size_t size_bytes, ll_site site, bool* is_fresh) {
         return NULL;
     }
     uint64_t previous_word;
+    known->word = &span->words[span->head];
     void* block = ll_span_take(span, size_bytes, site, heap->birth, &previous_word);
-    *is_fresh = previous_word == 0 && span->zeroed;
+    known->is_fresh = previous_word == 0 && span->zeroed;
     ll_keep_order();
     ll_thread_heap = heap;
     return block;
-}
-
-// As ll_heap_allocate.
-LL_INLINE void* ll_quick_allocate(size_t size_bytes, ll_site site) {
-    bool is_fresh;
-    void* block = ll_quick_take(size_bytes, site, &is_fresh);
-    return LL_LIKELY(block != NULL) ? block : ll_heap_allocate(size_bytes, site);
 }

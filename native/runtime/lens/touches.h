@@ -20,13 +20,17 @@ void ll_touch_by_kernel(uintptr_t start, uint32_t site);
 // True when the kernel's touch is news: nobody noted one to the same block just now.
 bool ll_touch_by_kernel_is_wanted(uintptr_t start);
 
-// A block is born: no touch of those that lay there before counts.
+// A block with this word is born: no touch of those that lay there before counts.
+LL_INLINE void ll_touch_birth_at(uint64_t* word) {
+    uint64_t tick = __atomic_load_n(&ll_touch_tick, __ATOMIC_RELAXED);
+    __atomic_store_n(ll_word_twin(word), ll_touch_word(tick, 0, tick),
+                     __ATOMIC_RELAXED);
+}
+
 LL_INLINE void ll_touch_birth(const void* start) {
     struct ll_block block;
     if (ll_block_locate((uintptr_t)start, &block)) {
-        uint64_t tick = __atomic_load_n(&ll_touch_tick, __ATOMIC_RELAXED);
-        __atomic_store_n(ll_block_twin(block), ll_touch_word(tick, 0, tick),
-                         __ATOMIC_RELAXED);
+        ll_touch_birth_at(&block.span->words[block.index]);
     }
 }
 
