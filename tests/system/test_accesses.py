@@ -245,7 +245,7 @@ def test_what_cannot_be_armed_in_a_library_loaded_later_is_told(tmp_path: Path) 
         )
     told = [one for one in report_of(file)["run"]["not_seen"] if "libz" in one]
     assert len(told) == 1
-    assert re.search(r"[0-9]+ of [0-9]+ loads and stores are not seen", told[0])
+    assert re.search(r"[0-9,]+ of [0-9,]+ loads and stores are not seen", told[0])
 
 
 def test_a_process_stays_alone_for_calls_that_need_it(
@@ -272,7 +272,7 @@ def test_code_is_changed_by_poking_where_it_must_be(
         report = watch([program, RUN_MS], *stale).report
         assert "list_of_the_beginning_stale" in cases(report)
         unseen += [
-            int(text.split(": ")[1].split(" of ")[0])
+            int(text.split(": ")[1].split(" of ")[0].replace(",", ""))
             for text in report["run"]["not_seen"]
             if "loads and stores that may touch" in text
         ]
