@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "hook_calls.h"
-#include "patch/shadow.h"
+#include "patch/loss_page.h"
 
 enum { AREA = 1 << 20, STRINGS = 4 };
 
@@ -18,7 +18,7 @@ static struct ll_granule_stamp stamp_of(uintptr_t address) {
 }
 
 static uint64_t clock_now(void) {
-    return *(uint64_t*)LL_LOSS_CLOCK;
+    return ll_loss_page()->clock;
 }
 
 static bool are_kept(const struct registers* after, uintptr_t slot) {
@@ -69,6 +69,20 @@ static void test_a_heap_that_grew_is_stamped(void) {
     struct registers after;
     uint32_t place = call_hook(0, (uintptr_t)words, 0, &after);
     CHECK(tells(stamp_of(words[0]), before + 1, place));
+}
+
+static void test_trampolines_may_stamp_as_far_as_a_hook_saw_the_heap(void) {
+    struct registers after;
+    heap_bytes += 64;
+    words[0] = heap + heap_bytes;
+    uint64_t before = ll_loss_page()->stamp_limit;
+    call_hook(0, (uintptr_t)words, 0, &after);
+    CHECK(ll_loss_page()->stamp_limit == before);
+    words[0] = heap;
+    call_hook(0, (uintptr_t)words, 0, &after);
+    CHECK(ll_loss_page()->stamp_limit == heap_bytes);
+    CHECK(ll_loss_page()->minus_heap_start + heap == 0);
+    CHECK(ll_loss_page()->shadow_start == heap + LL_SHADOW_DELTA);
 }
 
 static void test_slots_on_the_stack_are_not_stamped(void) {
@@ -154,12 +168,14 @@ static void test_a_string_of_no_steps_stamps_nothing(void) {
 static void test_a_locked_clock_goes_on(void) {
     uint64_t before = clock_now();
     ll_hooks_lock_clock();
+    CHECK(ll_loss_page()->stamp_limit == 0);
     words[0] = heap + 0x40;
     struct registers after;
     uint32_t place = call_hook(0, (uintptr_t)words, 0, &after);
     CHECK(are_kept(&after, (uintptr_t)words));
     CHECK(tells(stamp_of(words[0]), before + 1, place));
     CHECK(ll_hooks_tick() == before + 2);
+    CHECK(ll_loss_page()->stamp_limit == 0);
 }
 
 static void test_a_stamp_keeps_all_bits(void) {
@@ -185,6 +201,7 @@ static void test_hooks(void) {
     test_every_word_is_stamped();
     test_other_words_are_not_stamped();
     test_a_heap_that_grew_is_stamped();
+    test_trampolines_may_stamp_as_far_as_a_hook_saw_the_heap();
     test_slots_on_the_stack_are_not_stamped();
     test_slots_behind_the_end_of_the_stack_are_stamped();
     test_a_string_stamps_its_whole_words();

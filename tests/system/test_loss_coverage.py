@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from leakline.recording._format import NotSeen, NotSeenRecord
 from leakline.recording.reader import open_recording
 
-from .conftest import LEAKLINE
+from .conftest import LEAKLINE, Outcome
 
 # gawk is linked at fixed addresses; the others and all libraries can be moved.
 COMMANDS = {
@@ -52,3 +53,18 @@ def test_nearly_all_stores_are_seen(name: str, addresses: str, tmp_path: Path) -
     )
     assert done.stdout.strip() == b"42"
     assert seen_percent(recording) >= LEAST_SEEN_PERCENT[name]
+
+
+def test_a_library_whose_trampolines_find_no_room_runs_as_it_is(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    """Some have room for one of their two parts only."""
+    program = build("patch_crowded.c", "-O2")
+    command: list[str | Path] = [program, "libsqlite3.so.0"]
+    plain = subprocess.run(command, capture_output=True, check=True, text=True)
+    # The first run makes the plan of the library, for the second.
+    for _ in range(2):
+        outcome = watch(command, "--lens", "loss", "--error-exitcode", "0")
+        assert (outcome.returncode, outcome.stdout) == (0, plain.stdout)
+    seen = " ".join(outcome.report["run"]["not_seen"])
+    assert re.search(r"\d{4,} of \d+ stores run unseen", seen)

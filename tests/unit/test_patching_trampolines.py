@@ -24,14 +24,18 @@ from iced_x86 import (
     Register_,
 )
 
-from leakline.patching.eviction import Plain
-from leakline.patching.stores import Store, find_stores
-from leakline.patching.trampolines import (
+from leakline.patching.addresses import (
     HEAP_TAG,
     HOOK_TABLE,
-    Trampoline,
-    trampoline,
+    LOSS_CLOCK,
+    MINUS_HEAP_START,
+    SHADOW_START,
+    STAMP_LIMIT,
 )
+from leakline.patching.assembler import Step
+from leakline.patching.eviction import Plain
+from leakline.patching.stores import Store, find_stores
+from leakline.patching.trampolines import Trampoline, trampoline
 from leakline.symbols.unwind_tables import RSP, Function, Rule
 
 GENERAL = [
@@ -54,7 +58,9 @@ GENERAL = [
 ARITHMETIC_FLAGS = 0x8D5
 AREA = 0x30_0000_0000_00
 AREA_BYTES = 1 << 20
-FRAME, CODE, TRAMPOLINES, STATE, DATA, HOOK = (AREA + n * 0x10000 for n in range(6))
+FRAME, CODE, TRAMPOLINES, STATE, DATA, HOOK, LOST, STAMPS = (
+    AREA + n * 0x10000 for n in range(8)
+)
 HEAP = HEAP_TAG << 40
 NOTES = STATE + 0x1000
 
@@ -79,15 +85,22 @@ def map_at(address: int, size: int, *, executable: bool) -> None:
     assert _libc.mmap(address, size, protection, flags, -1, 0) == address
 
 
+@pytest.fixture
+def memory(area: None) -> None:  # noqa: ARG001 - mapped once for all tests
+    set_limit(0)
+
+
 @pytest.fixture(scope="module")
-def memory() -> Iterator[None]:
+def area() -> Iterator[None]:
     map_at(AREA, AREA_BYTES, executable=True)
-    map_at(HOOK_TABLE, 4096, executable=False)
+    map_at(HOOK_TABLE, 8192, executable=False)
     poke(HOOK_TABLE, pack("<Q", HOOK) * 22)
+    poke(MINUS_HEAP_START, pack("<q", -HEAP))
+    poke(SHADOW_START, pack("<Q", STAMPS))
     write_hook()
     yield
     _libc.munmap(AREA, AREA_BYTES)
-    _libc.munmap(HOOK_TABLE, 4096)
+    _libc.munmap(HOOK_TABLE, 8192)
 
 
 def write_hook() -> None:
@@ -113,12 +126,27 @@ def notes() -> tuple[int, int, int, int]:
     return slot, caller, place, calls
 
 
-def made_for(store: Store) -> Trampoline:
-    return trampoline((store,), TRAMPOLINES)
+def put(*steps: Step) -> Trampoline:
+    """Put a trampoline in place, its part for losses far from it."""
+    made = trampoline(steps, TRAMPOLINES, LOST)
+    poke(TRAMPOLINES, made.code)
+    poke(LOST, made.lost)
+    return made
+
+
+def put_in_one_piece(*steps: Step) -> Trampoline:
+    made = trampoline(steps, TRAMPOLINES)
+    poke(TRAMPOLINES, made.code + made.lost)
+    return made
 
 
 def poke(address: int, data: bytes) -> None:
     ctypes.memmove(address, data, len(data))
+
+
+def set_limit(limit: int) -> None:
+    """Let trampolines stamp by themselves so far into the heap."""
+    poke(STAMP_LIMIT, pack("<Q", limit))
 
 
 def peek(address: int, size: int) -> bytes:
@@ -216,14 +244,16 @@ ALIVE = b"\x0f\x42\xc0\xc3"  # cmovb eax, eax; ret
 @pytest.mark.parametrize("following", [DEAD, ALIVE], ids=["flags-dead", "flags-alive"])
 @pytest.mark.parametrize("pointer", [0, HEAP + 0x120, (0xFF << 56) | (HEAP + 0x40)])
 @pytest.mark.parametrize("births", [False, True], ids=["losses", "births"])
+@pytest.mark.parametrize("limit", [0, 0x1000], ids=["by-hooks", "by-itself"])
 @pytest.mark.usefixtures("memory")
 def test_a_trampoline_does_what_the_store_does(
-    following: bytes, pointer: int, *, births: bool
+    following: bytes, pointer: int, limit: int, *, births: bool
 ) -> None:
     source = random.Random(7)  # noqa: S311 - reproducible, not secret
+    set_limit(limit)
     for code in base_stores():
         store = store_of(code + following, births=births)
-        made = made_for(store)
+        source.choice([put, put_in_one_piece])(store)
         registers = [DATA + 0x2000 + 16 * source.randrange(64) for _ in GENERAL]
         flags = source.getrandbits(12) & ARITHMETIC_FLAGS
         content = pack("<Q", pointer) * (0x4000 // 8)
@@ -233,7 +263,6 @@ def test_a_trampoline_does_what_the_store_does(
         plain = run(CODE, registers, flags), peek(DATA, len(content))
 
         poke(DATA, content)
-        poke(TRAMPOLINES, made.code)
         jump = b"\xe9" + pack("<i", TRAMPOLINES - (CODE + 5))
         poke(CODE, (jump + b"\x90" * 16)[: len(code)] if len(code) >= 5 else b"")
         entry = CODE if len(code) >= 5 else TRAMPOLINES
@@ -248,8 +277,7 @@ def test_a_trampoline_does_what_the_store_does(
 @pytest.mark.usefixtures("memory")
 def test_a_hook_learns_slot_caller_and_place(following: bytes) -> None:
     code = b"\x48\x89\x43\x08" + following  # mov [rbx + 8], rax
-    made = made_for(store_of(code))
-    poke(TRAMPOLINES, made.code)
+    made = put(store_of(code))
     poke(CODE, code)
     poke(NOTES, bytes(32))
     poke(DATA, pack("<QQ", 0, HEAP + 0x245))
@@ -264,7 +292,7 @@ def test_a_hook_learns_slot_caller_and_place(following: bytes) -> None:
 @pytest.mark.usefixtures("memory")
 def test_hooks_are_called_for_heap_pointers_only(following: bytes) -> None:
     store = store_of(b"\x48\x89\x03" + following)
-    poke(TRAMPOLINES, made_for(store).code)
+    put(store)
     poke(CODE, b"\x48\x89\x03" + following)
     poke(NOTES, bytes(32))
     for value in (HEAP - 16, HEAP + (1 << 40), HEAP >> 8, HEAP << 8, 0):
@@ -277,9 +305,8 @@ def test_hooks_are_called_for_heap_pointers_only(following: bytes) -> None:
 @pytest.mark.usefixtures("memory")
 def test_the_same_pointer_again_loses_nothing(*, births: bool) -> None:
     code = b"\x48\x89\x03" + DEAD  # mov [rbx], rax
-    made = made_for(store_of(code, births=births))
+    made = put(store_of(code, births=births))
     lost, _ = made.places[0]
-    poke(TRAMPOLINES, made.code)
     poke(CODE, code)
     for stored, is_lost in ((HEAP + 0x30, False), (HEAP + 0x31, True)):
         poke(NOTES, bytes(32))
@@ -291,10 +318,71 @@ def test_the_same_pointer_again_loses_nothing(*, births: bool) -> None:
         assert unpack("<Q", peek(DATA, 8)) == (stored,)
 
 
+def stamp_at(offset: int) -> tuple[int, int, int]:
+    """Return clock, caller and place of the stamp of a granule of the heap."""
+    value = int.from_bytes(peek(STAMPS + offset, 16), "little")
+    return value % (1 << 48), value >> 48 & (1 << 48) - 1, value >> 96
+
+
+@pytest.mark.usefixtures("memory")
+def test_one_word_is_stamped_without_a_hook() -> None:
+    set_limit(0x1000)
+    for code in one_word_stores():
+        made = put(store_of(code + DEAD))
+        poke(CODE, code + DEAD)
+        poke(NOTES, bytes(32))
+        poke(DATA, pack("<Q", HEAP + 0x245) * 0x400)
+        poke(STAMPS + 0x240, bytes(16))
+        before = unpack("<Q", peek(LOSS_CLOCK, 8))[0]
+        run(TRAMPOLINES, [DATA + 0x800] * len(GENERAL), 0)
+        clock, caller, place = stamp_at(0x240)
+        assert (clock, notes()[3]) == (before + 1, 0), code.hex()
+        assert FRAME < caller < FRAME + 0x1000
+        assert (place, CODE) == (made.places[0][0] % (1 << 32), made.places[0][1])
+
+
+def one_word_stores() -> list[bytes]:
+    """Return plain stores with every base register."""
+    return [code for code in base_stores() if store_of(code + DEAD).words == 1]
+
+
+@pytest.mark.parametrize("limit", [0, 0x240], ids=["with-threads", "heap-grew"])
+@pytest.mark.usefixtures("memory")
+def test_what_lies_beyond_the_limit_is_for_the_hook(limit: int) -> None:
+    code = b"\x48\x89\x03" + DEAD  # mov [rbx], rax
+    made = put(store_of(code))
+    set_limit(limit)
+    poke(CODE, code)
+    poke(NOTES, bytes(32))
+    poke(STAMPS + 0x240, bytes(16))
+    poke(DATA, pack("<Q", HEAP + 0x240))
+    run(TRAMPOLINES, [DATA] * len(GENERAL), 0)
+    assert notes() == (DATA, notes()[1], made.places[0][0], 1)
+    assert stamp_at(0x240) == (0, 0, 0)
+
+
+@pytest.mark.usefixtures("memory")
+def test_slots_close_above_the_stack_pointer_are_for_the_hook() -> None:
+    """The slot lies in the red zone."""
+    code = bytes.fromhex("4889e3 488943c0 c3")  # mov rbx, rsp; mov [rbx - 64], rax
+    function = Function(CODE, CODE + len(code), [CODE], [Rule(RSP, 8)])
+    (store,) = find_stores(code, CODE, [function]).stores
+    fill = Plain(CODE, bytes.fromhex("4c8944 24c0"))  # mov [rsp - 64], r8
+    set_limit(0x1000)
+    put(fill, Plain(CODE, code[:3]), store)
+    poke(CODE, code)
+    poke(NOTES, bytes(32))
+    r8 = GENERAL.index(Register.R8)
+    registers = [DATA] * len(GENERAL)
+    registers[r8] = HEAP + 0x240
+    run(TRAMPOLINES, registers, 0)
+    assert notes()[3] == 1
+
+
 @pytest.mark.usefixtures("memory")
 def test_every_word_of_a_vector_is_looked_at() -> None:
     code = b"\xc5\xfe\x7f\x03\xc3"  # vmovdqu [rbx], ymm0
-    poke(TRAMPOLINES, made_for(store_of(code)).code)
+    put(store_of(code))
     poke(CODE, code)
     for word in range(4):
         poke(NOTES, bytes(32))
@@ -311,8 +399,7 @@ def test_every_word_of_a_vector_is_looked_at() -> None:
 @pytest.mark.usefixtures("memory")
 def test_what_was_stored_is_looked_at_for_births(following: bytes) -> None:
     code = b"\x48\x89\x03" + following  # mov [rbx], rax
-    made = made_for(store_of(code, births=True))
-    poke(TRAMPOLINES, made.code)
+    made = put(store_of(code, births=True))
     poke(CODE, code)
     for stored, calls in ((7, 0), (HEAP + 0x30, 1)):
         poke(NOTES, bytes(32))
@@ -329,8 +416,7 @@ def test_what_was_stored_is_looked_at_for_births(following: bytes) -> None:
 @pytest.mark.usefixtures("memory")
 def test_every_word_of_a_vector_is_looked_at_for_births(following: bytes) -> None:
     code = b"\xc5\xfe\x7f\x03" + following  # vmovdqu [rbx], ymm0
-    made = made_for(store_of(code, births=True))
-    poke(TRAMPOLINES, made.code)
+    made = put(store_of(code, births=True))
     poke(CODE, code)
     for word in range(4):
         poke(NOTES, bytes(32))
@@ -347,7 +433,7 @@ def test_every_word_of_a_vector_is_looked_at_for_births(following: bytes) -> Non
 def test_the_widest_vector_has_room_for_both_tests() -> None:
     code = b"\x62\xf1\xfe\x48\x7f\x03"  # vmovdqu64 [rbx], zmm0
     for following in (DEAD, ALIVE):
-        made = made_for(store_of(code + following, births=True))
+        made = put(store_of(code + following, births=True))
         assert len(made.places) == 2
 
 
@@ -366,8 +452,7 @@ def test_what_was_exchanged_is_looked_at_for_births(
     name: str, following: bytes
 ) -> None:
     code = EXCHANGES[name] + following
-    made = made_for(store_of(code, births=True))
-    poke(TRAMPOLINES, made.code)
+    made = put(store_of(code, births=True))
     poke(CODE, code)
     poke(NOTES, bytes(32))
     poke(DATA, bytes(8))
@@ -392,7 +477,7 @@ def test_a_slot_that_cannot_be_found_again_has_no_birth() -> None:
     ],
 )
 def test_what_strings_copy_is_looked_at_for_births(code: bytes, hook: int) -> None:
-    made = made_for(store_of(code + DEAD, births=True))
+    made = put(store_of(code + DEAD, births=True))
     assert pack("<i", HOOK_TABLE + 8 * hook) in made.code
 
 
@@ -402,8 +487,7 @@ def test_neighbours_run_in_one_trampoline() -> None:
     code = bytes.fromhex("488903 48ffc0 48894308 c3")
     function = Function(CODE, CODE + len(code), [CODE], [Rule(RSP, 8)])
     first, second = find_stores(code, CODE, [function]).stores
-    made = trampoline((first, Plain(CODE + 3, code[3:6]), second), TRAMPOLINES)
-    poke(TRAMPOLINES, made.code)
+    made = put(first, Plain(CODE + 3, code[3:6]), second)
     poke(CODE, code)
     poke(DATA, pack("<QQ", HEAP, HEAP))
     poke(NOTES, bytes(32))
@@ -466,7 +550,7 @@ def test_a_masked_store_is_done_as_it_was_and_its_mask_told(
         text = masked_store(code, vector, operand)
         store = store_of(text + ALIVE)
         split = store.address - CODE
-        made = trampoline((Plain(CODE, text[:split]), store), TRAMPOLINES)
+        made = put(Plain(CODE, text[:split]), store)
         registers = [DATA + 0x2000 + 16 * source.randrange(64) for _ in GENERAL]
         if base != RDX_NUMBER:
             registers[RDX_NUMBER] = source.getrandbits(64)
@@ -478,7 +562,6 @@ def test_a_masked_store_is_done_as_it_was_and_its_mask_told(
         plain = run(CODE, registers, flags), peek(DATA, len(content))
         poke(DATA, content)
         poke(NOTES, bytes(40))
-        poke(TRAMPOLINES, made.code)
         patched = run(TRAMPOLINES, registers, flags), peek(DATA, len(content))
         assert patched == plain
         slot, caller, place, calls = notes()

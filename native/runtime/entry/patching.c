@@ -259,7 +259,7 @@ static void start_loss(void) {
     if (!ll_refining_start()) {
         return;
     }
-    if (!ll_contexts_start((struct ll_loss_page*)LL_LOSS_CLOCK, on_new_context)) {
+    if (!ll_contexts_start(ll_loss_page(), on_new_context)) {
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
                                  "there is no memory for the call stacks of losses");
     }

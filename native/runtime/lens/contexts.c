@@ -14,10 +14,6 @@ enum { TABLE_BITS = 20, TABLE_SIZE = 1 << TABLE_BITS, PROBES_MAX = 64 };
 // context, and the stack's node above it. 0: free; a stack is never node 0.
 static uint64_t* table;
 
-_Static_assert(offsetof(struct ll_loss_page, mode) == 8, "as compiled into programs");
-_Static_assert(offsetof(struct ll_loss_page, cache) == 16, "as compiled into programs");
-_Static_assert(offsetof(struct ll_loss_page, hook) == 24, "as compiled into programs");
-
 static uint32_t cache[CACHE_SIZE];
 
 // A cache of zeros knows the context 0, which is that of a thread's first function.

@@ -5,14 +5,7 @@
 #include <stdint.h>
 
 #include "heap/heap.h"
-
-// What code that stamps finds by `__leakline_runtime`.
-struct ll_loss_page {
-    uint64_t clock;
-    uint32_t mode;
-    uint32_t* cache; // of contexts, each at its number modulo the size
-    void (*hook)(uint32_t context);
-};
+#include "patch/loss_page.h"
 
 // Lets code that stamps call `hook` with each context that it sees for the first time,
 // or again after others took its place in a cache. False when memory ran out: stamps

@@ -12,7 +12,7 @@
 #include "patch/births.h"
 #include "patch/hook_table.h"
 #include "patch/lanes.h"
-#include "patch/shadow.h"
+#include "patch/loss_page.h"
 #include "patch/string_hooks.h"
 #include "patch/word_hooks.h"
 
@@ -36,16 +36,17 @@ _Static_assert(offsetof(struct ll_hook_table, stack_end) == LL_ENTRY_STACK_END &
 #define TEXT(x) TEXT_OF(x)
 
 // clang-format off: assembly reads best one line below the other
+// What a process with one thread does for a pointer into the heap, of which rax bytes
+// are in use: the next one so far in needs no hook.
 #define TICK_ALONE                                                                     \
-    "incq (%rax)\n"                                                                    \
-    "movq (%rax), %rax\n"
+    "movq %rax, " TEXT(LL_STAMP_LIMIT) "\n"                                            \
+    "incq " TEXT(LL_LOSS_CLOCK) "\n"                                                   \
+    "movq " TEXT(LL_LOSS_CLOCK) ", %rax\n"
 
 #define TICK_AMONG_THREADS                                                             \
-    "pushq %rsi\n"                                                                     \
-    "movl $1, %esi\n"                                                                  \
-    "lock xaddq %rsi, (%rax)\n"                                                        \
-    "leaq 1(%rsi), %rax\n"                                                             \
-    "popq %rsi\n"
+    "movl $1, %eax\n"                                                                  \
+    "lock xaddq %rax, " TEXT(LL_LOSS_CLOCK) "\n"                                       \
+    "incq %rax\n"
 
 // Looks at the word at (%rax) and stamps the granule of the heap that it points to. Uses up rax and rdx.
 // `place_at` is where the hook's return address lies above the stack pointer.
@@ -55,15 +56,13 @@ _Static_assert(offsetof(struct ll_hook_table, stack_end) == LL_ENTRY_STACK_END &
     "cmpq $" TEXT(STACK_REACH) ", %rax\n"                                              \
     "jb 4f\n"                                                                          \
     "3:\n"                                                                             \
-    "movabsq $" TEXT(LL_HEAP_TAG) " << 40, %rax\n"                                     \
-    "subq %rax, %rdx\n"                                                                \
+    "addq " TEXT(LL_MINUS_HEAP_START) ", %rdx\n"                                       \
     "movq " TEXT(LL_HOOK_TABLE) " + " TEXT(LL_ENTRY_HEAP_BYTES) ", %rax\n"             \
-    "cmpq (%rax), %rdx\n"                                                              \
+    "movq (%rax), %rax\n"                                                              \
+    "cmpq %rax, %rdx\n"                                                                \
     "jae 1f\n"                                                                         \
     "andq $-16, %rdx\n"                                                                \
-    "movabsq $(" TEXT(LL_HEAP_TAG) " << 40) + " TEXT(LL_SHADOW_DELTA) ", %rax\n"       \
-    "addq %rax, %rdx\n"                                                                \
-    "movabsq $" TEXT(LL_LOSS_CLOCK) ", %rax\n"                                         \
+    "addq " TEXT(LL_SHADOW_START) ", %rdx\n"                                           \
     tick                                                                               \
     "movq %rax, (%rdx)\n"                                                              \
     "movq %rcx, 6(%rdx)\n"                                                             \
@@ -130,7 +129,7 @@ HOOK_FOR_WORDS(lose_8_words_locked, 64, TICK_AMONG_THREADS)
 static bool is_among_threads;
 
 LL_IN_HOOK uint64_t ll_hooks_tick(void) {
-    uint64_t* clock = (uint64_t*)LL_LOSS_CLOCK;
+    uint64_t* clock = &ll_loss_page()->clock;
     return is_among_threads ? __atomic_add_fetch(clock, 1, __ATOMIC_RELAXED) : ++*clock;
 }
 
@@ -207,27 +206,35 @@ static void fill(void) {
     ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ);
 }
 
+enum { PAGES_BYTES = 2 * LL_PAGE_SIZE };
+_Static_assert(LL_LOSS_PAGE == LL_HOOK_TABLE + LL_PAGE_SIZE, "mapped together");
+
+static bool map_pages(void) {
+    long mapped =
+        ll_syscall(SYS_mmap, LL_HOOK_TABLE, PAGES_BYTES, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (mapped > 0 && mapped != LL_HOOK_TABLE) {
+        ll_syscall(SYS_munmap, mapped, PAGES_BYTES);
+    }
+    return mapped == LL_HOOK_TABLE;
+}
+
 bool ll_hooks_start(const uintptr_t* used_heap_bytes) {
-    if (!is_started) {
+    if (!is_started && map_pages()) {
+        uintptr_t heap_start = (uintptr_t)LL_HEAP_TAG << 40;
+        ll_loss_page()->minus_heap_start = -heap_start;
+        ll_loss_page()->shadow_start = heap_start + LL_SHADOW_DELTA;
         heap_bytes = used_heap_bytes;
-        long mapped =
-            ll_syscall(SYS_mmap, LL_HOOK_TABLE, LL_PAGE_SIZE, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        if (mapped != LL_HOOK_TABLE) {
-            if (mapped > 0) {
-                ll_syscall(SYS_munmap, mapped, LL_PAGE_SIZE);
-            }
-            return false;
-        }
         fill();
         is_started = true;
     }
-    return true;
+    return is_started;
 }
 
 void ll_hooks_lock_clock(void) {
     is_among_threads = true;
     if (is_started) {
+        ll_loss_page()->stamp_limit = 0;
         fill();
     }
 }

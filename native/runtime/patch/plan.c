@@ -12,8 +12,8 @@
 static const struct kind {
     char magic[8];
     char suffix[9];
-} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '7'}, LL_PLAN_SUFFIX},
-  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '8'}, LL_PLAN_SUFFIX_WITH_BIRTHS};
+} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '8'}, LL_PLAN_SUFFIX},
+  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '9'}, LL_PLAN_SUFFIX_WITH_BIRTHS};
 
 static const struct kind* wanted_kind(void) {
     return ll_births_on ? &births : &losses;

@@ -44,10 +44,11 @@ struct ll_plan_mapping {
 // An instruction that became a jump.
 struct ll_plan_patch {
     uint32_t address;
-    uint32_t mapping; // where the jump leads
-    uint8_t length;   // bytes that changed
-    uint8_t jump_at;  // prefixes before the jump
-    uint8_t stores;   // that its trampoline runs; 0: it only makes room
+    uint32_t mapping;      // where the jump leads
+    uint32_t lost_mapping; // where that leads when something is lost
+    uint8_t length;        // bytes that changed
+    uint8_t jump_at;       // prefixes before the jump
+    uint8_t stores;        // that its trampoline runs; 0: it only makes room
     uint8_t original[LL_PATCH_LENGTH_MAX];
 };
 
@@ -69,8 +70,8 @@ struct ll_plan {
 
 // How the names of plans end, and of those that note births, too. The numbers change
 // with what a plan patches, so that plans which stand beside it change with it.
-#define LL_PLAN_SUFFIX ".plan7"
-#define LL_PLAN_SUFFIX_WITH_BIRTHS ".births8"
+#define LL_PLAN_SUFFIX ".plan8"
+#define LL_PLAN_SUFFIX_WITH_BIRTHS ".births9"
 
 // Opens `folder`/<build-id in hex><suffix>. On anything but OK nothing stays open.
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,

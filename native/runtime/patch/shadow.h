@@ -1,5 +1,5 @@
 // Addresses that are compiled into trampolines and into the hooks they call; the Python
-// side that writes trampolines has the same numbers (patching/trampolines.py).
+// side that writes trampolines has the same numbers (patching/addresses.py).
 #pragma once
 
 // Bits 40..55 of every heap pointer while the program is patched.
@@ -9,11 +9,12 @@
 // stamp do not compete for the same cache set.
 #define LL_SHADOW_DELTA 0x10000001000
 
-// The clock that orders losses, in the page before the shadow.
-#define LL_LOSS_CLOCK 0x120000000800
-
-// Beside it, for code that was compiled to stamp: how it has to count.
-#define LL_LOSS_MODE (LL_LOSS_CLOCK + 8)
-
 // Where trampolines find the addresses of the hooks: within reach of a 32-bit address.
 #define LL_HOOK_TABLE 0x7fe00000
+
+// The page behind it, a struct ll_loss_page, begins with the clock that orders losses.
+#define LL_LOSS_PAGE 0x7fe01000
+#define LL_LOSS_CLOCK LL_LOSS_PAGE
+#define LL_STAMP_LIMIT (LL_LOSS_PAGE + 32)
+#define LL_MINUS_HEAP_START (LL_LOSS_PAGE + 40)
+#define LL_SHADOW_START (LL_LOSS_PAGE + 48)

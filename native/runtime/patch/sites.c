@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "patch/shadow.h"
+#include "patch/loss_page.h"
 
 enum { MODULES_MAX = 512, NOTE_TYPE = 1 };
 
@@ -66,7 +66,7 @@ static struct registered* find(uintptr_t start) {
 
 void ll_sites_register(const struct ll_sites* sites) {
     struct registered* known = find(sites->start);
-    if (known != NULL && *sites->runtime == (void*)LL_LOSS_CLOCK) {
+    if (known != NULL && *sites->runtime == ll_loss_page()) {
         known->is_loaded = true;
         return;
     }
@@ -81,7 +81,7 @@ void ll_sites_register(const struct ll_sites* sites) {
     }
     *known = (struct registered){
         .sites = *sites, .idle = *sites->runtime, .is_loaded = true};
-    *sites->runtime = (void*)LL_LOSS_CLOCK;
+    *sites->runtime = ll_loss_page();
 }
 
 void ll_sites_begin_census(void) {
@@ -100,7 +100,7 @@ void ll_sites_end_census(void) {
 
 void ll_sites_lock_clock(void) {
     if (module_count > 0) {
-        *(volatile uint32_t*)LL_LOSS_MODE = MODE_THREADS;
+        *(volatile uint32_t*)&ll_loss_page()->mode = MODE_THREADS;
     }
 }
 

@@ -112,10 +112,14 @@ static bool may_rely_on(const struct changes* changes, size_t offset) {
            changes->stretches[first + 1] != 0;
 }
 
+static bool is_mapped(const struct ll_patched* module, uint32_t mapping) {
+    return mapping < module->plan.header->mapping_count &&
+           module->rooms[mapping] == LL_ROOM_TAKEN;
+}
+
 static bool has_room(const struct ll_patched* module,
                      const struct ll_plan_patch* patch) {
-    return patch->mapping < module->plan.header->mapping_count &&
-           module->rooms[patch->mapping] == LL_ROOM_TAKEN;
+    return is_mapped(module, patch->mapping) && is_mapped(module, patch->lost_mapping);
 }
 
 // A patch depends only on those before it in the plan: one pass finds all that lead

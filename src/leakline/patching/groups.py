@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from leakline.patching.assembler import Step
 from leakline.patching.neighbours import Gap, Neighbours, Together
 from leakline.patching.stores import Census, Store
-from leakline.patching.trampolines import Step
 
 _MOST_STORES = 3
 # More code in a trampoline gains nothing.

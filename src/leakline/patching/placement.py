@@ -25,7 +25,10 @@ _REACH = (1 << 31) - (1 << 20)
 # a window surely contains, so that they need few pages.
 _ANCHORS = (16 << 20, 64 << 10)
 _TRIES = 64
+# What may lie anywhere is gathered in two arenas, one behind the other: trampolines, and
+# their parts for losses.
 _ARENA_BYTES = 32 << 20
+_LOST_ARENA_BYTES = 96 << 20
 _USED_TRIES = 256
 _STAGGER = 208  # about two trampolines; all offsets come up before one comes again
 _FULL = (1 << PAGE) - 1
@@ -50,7 +53,7 @@ class Space:
     spread: int
     taken: dict[int, int] = field(default_factory=dict)
     _highest: int = 1 << 63
-    _cursor: int = 0
+    _cursors: dict[int, int] = field(default_factory=dict)
     _sorted: list[int] = field(default_factory=list)
     _resume: dict[int, int] = field(default_factory=dict)
 
@@ -64,16 +67,30 @@ class Space:
 
     def take_anywhere(self, size_bytes: int) -> int | None:
         """Return room for a trampoline that any address near the module serves."""
-        if self._cursor == 0:
-            self._cursor = self._arena()
+        return self._take_next(self._arena(), size_bytes)
+
+    def take_for_losses(self, size_bytes: int) -> int:
+        """Return room for the part of a trampoline that runs when something is lost.
+
+        Raises:
+            OverflowError: There is none within reach of the module.
+        """
+        place = self._take_next(self._arena() + _ARENA_BYTES, size_bytes)
+        if place is None:
+            raise OverflowError
+        return place
+
+    def _take_next(self, arena: int, size_bytes: int) -> int | None:
+        cursor = self._cursors.get(arena, arena)
         place = None
         while place is None:
-            page = self._cursor & -PAGE
+            page = cursor & -PAGE
             if abs(page - self.start) > _REACH or abs(page - self.end) > _REACH:
                 return None
             # Puns may have taken some of it.
-            place = self._gap(page, self._cursor - page, PAGE - size_bytes, size_bytes)
-            self._cursor = page + PAGE if place is None else place + size_bytes
+            place = self._gap(page, cursor - page, PAGE - size_bytes, size_bytes)
+            cursor = page + PAGE if place is None else place + size_bytes
+        self._cursors[arena] = cursor
         self._take(place, size_bytes)
         return place
 
@@ -136,13 +153,13 @@ class Space:
         return offset if offset > low and fits >> offset else low
 
     def _arena(self) -> int:
-        below = self.start - (512 << 20) - (self.spread & 511) * (2 << 20)
+        below = self.start - (512 << 20) - (self.spread & 0x3FFF) * (64 << 10)
         if below > self.lowest:
             return below & -PAGE
         return (self.end + (256 << 20)) & -PAGE
 
     def _is_arena(self, page: int) -> bool:
-        return 0 <= page - self._arena() < _ARENA_BYTES
+        return 0 <= page - self._arena() < _ARENA_BYTES + _LOST_ARENA_BYTES
 
     def _pages(self, first: int, last: int) -> Iterator[int]:
         for low, high in self._free_parts(first, last):
@@ -153,7 +170,7 @@ class Space:
         arena = self._arena()
         kept = [
             (self.start - _CLEARANCE, self.end + _CLEARANCE),
-            (arena, arena + _ARENA_BYTES),
+            (arena, arena + _ARENA_BYTES + _LOST_ARENA_BYTES),
         ]
         first = max(first, self.lowest)
         for low, high in sorted(kept):
@@ -184,7 +201,7 @@ class Space:
             if last - first >= size - 1:
                 anchor = (first + size - 1) & -size
                 if size == _ANCHORS[0]:
-                    anchor += (self.spread >> 8 & 15) * (256 << 10)
+                    anchor += (self.spread >> 16 & 15) * (256 << 10)
                 return anchor if anchor <= last else first & -PAGE
         return first & -PAGE
 

@@ -22,6 +22,7 @@ class Patch:
     Attributes:
         address: Link-time address.
         page: Address of the trampoline's page.
+        lost_page: And of the page with its part for losses.
         original: Bytes as in the file, as many as are replaced.
         replacement: What is written, at most the instruction's length.
         jump_at: Prefixes in the replacement before the jump.
@@ -31,6 +32,7 @@ class Patch:
 
     address: int
     page: int
+    lost_page: int
     original: bytes
     replacement: bytes
     jump_at: int
@@ -101,8 +103,15 @@ class Plan:
         start = address - self.base
         self.code[start : start + len(code)] = code
 
-    def add_trampoline(self, place: int, trampoline: Trampoline) -> None:
-        """Put a trampoline at a place."""
-        page = place & -PAGE
-        self.pages.setdefault(page, CodePage()).add(place - page, trampoline.code)
+    def add_trampoline(
+        self, place: int, trampoline: Trampoline, lost_place: int
+    ) -> None:
+        """Put the two parts of a trampoline at their places."""
+        self._add_code(place, trampoline.code)
+        if trampoline.lost:
+            self._add_code(lost_place, trampoline.lost)
         self.places += trampoline.places
+
+    def _add_code(self, place: int, code: bytes) -> None:
+        page = place & -PAGE
+        self.pages.setdefault(page, CodePage()).add(place - page, code)

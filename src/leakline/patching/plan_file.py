@@ -8,18 +8,18 @@ from itertools import accumulate
 from pathlib import Path
 from struct import Struct
 
+from leakline.patching.addresses import HEAP_TAG
 from leakline.patching.code_pages import share_pages
 from leakline.patching.placement import PAGE
 from leakline.patching.plan import Patch, Plan
-from leakline.patching.trampolines import HEAP_TAG
 
-_MAGICS = {False: b"llplan07", True: b"llbrth08"}
+_MAGICS = {False: b"llplan08", True: b"llbrth09"}
 # By whether births are noted. Plans of other versions lie beside ours undisturbed.
-SUFFIXES = {False: ".plan7", True: ".births8"}
+SUFFIXES = {False: ".plan8", True: ".births9"}
 HEADER = Struct("<8s12I2Q32s")
 RUN = Struct("<QII")
 MAPPING = Struct("<qII")
-PATCH = Struct("<IIBBB13s")
+PATCH = Struct("<IIIBBB13s")
 SITE = Struct("<II")
 
 
@@ -43,6 +43,7 @@ def serialise(plan: Plan) -> bytes:
         PATCH.pack(
             patch.address,
             index[patch.page],
+            index[patch.lost_page],
             len(patch.replacement),
             patch.jump_at,
             patch.stores,
@@ -108,9 +109,10 @@ def changed_addresses(path: Path) -> set[int]:
     start += runs * RUN.size + mappings * MAPPING.size
     table = memoryview(content)[start : start + patches * PATCH.size]
     found: set[int] = set()
-    for address, _, length, jump_at, stores, original in PATCH.iter_unpack(table):
+    for address, _, _, length, jump_at, stores, original in PATCH.iter_unpack(table):
         at = PAGE + address - first
-        patch = Patch(address, 0, original, content[at : at + length], jump_at, stores)
+        changed = content[at : at + length]
+        patch = Patch(address, 0, 0, original, changed, jump_at, stores)
         found.update(range(address, address + length), range(*patch.jump))
     return found
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from itertools import accumulate
 from struct import pack
+from typing import NamedTuple
 
+from leakline.patching.assembler import Step
 from leakline.patching.detours import Detours
 from leakline.patching.eviction import evictable
 from leakline.patching.groups import Group
@@ -18,7 +21,7 @@ from leakline.patching.placement import (
 )
 from leakline.patching.plan import Patch, Plan
 from leakline.patching.stores import Store
-from leakline.patching.trampolines import Step, trampoline
+from leakline.patching.trampolines import trampoline
 
 # A segment prefix, which jumps ignore.
 _PREFIX = b"\x26"
@@ -27,6 +30,20 @@ _TAKEN_BEGINNINGS = (b"\xe9", _PREFIX)
 
 # Takes room between two addresses for so many bytes.
 Take = Callable[[int, int, int], int | None]
+
+
+class _Layout(Enum):
+    """Where the part of a trampoline for losses lies, the better way first."""
+
+    APART = "where it takes no room near the store"
+    BEHIND = "behind the trampoline, for those too far from there"
+
+
+class _Size(NamedTuple):
+    """The room of a trampoline where the store leads, and apart from there."""
+
+    near_bytes: int
+    apart_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,62 +71,77 @@ class Planner:
         """Plan the patches of groups in ascending order of address."""
         for group in list(groups)[::-1]:
             with self._space.only_below():
-                placed = self._place_together(group)
+                placed = self._place_together(group, _Layout.APART)
             if not placed:
                 self._place_apart(group)
 
     def _place_apart(self, group: Group) -> None:
-        """Place the stores of a group, each by itself.
+        """Place the stores of a group, each by itself."""
+        for single in reversed(list(group.alone())):
+            if not self._place(single):
+                self._plan.left_out["no room"] += 1
+
+    def _place(self, single: Group) -> bool:
+        """Place one store; False when no way was found.
 
         Libraries may lie at the very end of the address space, so no way to a place
         below is left untried before one leads above.
         """
-        for single in reversed(list(group.alone())):
-            with self._space.only_below():
-                placed = self._place(single)
-            if not placed and not self._place(single):
-                self._plan.left_out["no room"] += 1
+        with self._space.only_below():
+            if any(self._place_in(single, layout) for layout in _Layout):
+                return True
+        return any(self._place_in(single, layout) for layout in _Layout)
 
-    def _place(self, single: Group) -> bool:
-        return self._place_together(single) or self._place_by_detour(single)
+    def _place_in(self, single: Group, layout: _Layout) -> bool:
+        return self._place_together(single, layout) or self._place_by_detour(
+            single, layout
+        )
 
-    def _place_together(self, group: Group) -> bool:
+    def _place_together(self, group: Group, layout: _Layout) -> bool:
         """Place one group; False when no way was found."""
         choices = [group.without_lead(n) for n in range(group.lead, -1, -1)]
         try:
-            sizes = list(accumulate(_leads(group), initial=_size(choices[0])))
+            size = _size(choices[0], layout)
+            sizes = list(accumulate(_leads(group), initial=size.near_bytes))
             found = self._best_entry(choices, sizes)
             if found is None and group.stores == 1:
-                found = self._beside_evicted(choices[0], sizes[0])
+                found = self._beside_evicted(choices[0], size.near_bytes)
             if found is not None:
-                self._write(*found)
+                self._write(*found, size.apart_bytes)
         except OverflowError:
             return False
         return found is not None
 
-    def _place_by_detour(self, group: Group) -> bool:
+    def _place_by_detour(self, group: Group, layout: _Layout) -> bool:
         """Place a single store by way of an instruction behind it."""
         (store,) = group.steps
         try:
-            size = _size(group)
+            size = _size(group, layout)
         except OverflowError:
             return False
-        found = self._detours.find(store, size) if isinstance(store, Store) else None
+        if not isinstance(store, Store):
+            return False
+        found = self._detours.find(store, size.near_bytes)
         if found is None:
             return False
         try:
-            made = trampoline(group.steps, found.store_place)
             host = trampoline((found.host,), found.host_place)
+            lost_place = self._add_trampoline(
+                group, found.store_place, size.apart_bytes
+            )
         except OverflowError:
             return False
-        self._plan.add_trampoline(found.host_place, host)
-        self._plan.add_trampoline(found.store_place, made)
+        self._plan.add_trampoline(found.host_place, host, found.host_place)
         self._patch(found.host.address, found.replacement, found.host_place)
         distance = (
             found.host.address + found.inside - (group.address + SHORT_JUMP_LENGTH)
         )
         self._patch(
-            group.address, bytes([SHORT_JUMP, distance]), found.store_place, stores=1
+            group.address,
+            bytes([SHORT_JUMP, distance]),
+            found.store_place,
+            lost_place=lost_place,
+            stores=1,
         )
         self._rely_on(found.host.address, found.inside + JUMP_LENGTH)
         self._plan.moved += [_range_of(store), _range_of(found.host)]
@@ -186,7 +218,8 @@ class Planner:
         if neighbour is None:
             return None
         moved = Group((neighbour,), 0)
-        moved_entry = self._entry(address, moved.length, _size(moved))
+        moved_size = _size(moved, _Layout.APART).near_bytes
+        moved_entry = self._entry(address, moved.length, moved_size)
         if moved_entry is None:
             return None
         before = self._plan.bytes_at(address, moved.length)
@@ -194,43 +227,64 @@ class Planner:
         entry = self._entry(group.address, group.length, size)
         self._plan.write(address, before)
         if entry is None:
-            self._space.give_back(moved_entry.place, _size(moved))
+            self._space.give_back(moved_entry.place, moved_size)
             return None
-        self._write(moved, moved_entry)
+        self._write(moved, moved_entry, 0)
         return group, entry
 
-    def _write(self, group: Group, entry: _Entry) -> None:
+    def _write(self, group: Group, entry: _Entry, apart_bytes: int) -> None:
         """Put the trampoline of a group in place, and the jump to it.
 
         Raises:
             OverflowError: The place is too far away for it; nothing is written.
         """
-        made = trampoline(group.steps, entry.place)
-        self._plan.add_trampoline(entry.place, made)
+        lost_place = self._add_trampoline(group, entry.place, apart_bytes)
         self._plan.moved += map(_range_of, group.steps)
         replacement = _jump(group.address, group.length, entry)
         self._patch(
             group.address,
             replacement,
             entry.place,
+            lost_place=lost_place,
             jump_at=entry.prefixes,
             stores=group.stores,
         )
         self._rely_on(group.address, entry.prefixes + JUMP_LENGTH)
 
-    def _patch(
+    def _add_trampoline(self, group: Group, place: int, apart_bytes: int) -> int:
+        """Put a trampoline in place; return where its part for losses is.
+
+        Raises:
+            OverflowError: The place is too far away; nothing is written.
+        """
+        if apart_bytes == 0:
+            made = trampoline(group.steps, place)
+            lost_place = place + len(made.code)
+        else:
+            lost_place = self._space.take_for_losses(apart_bytes)
+            try:
+                made = trampoline(group.steps, place, lost_place)
+            except OverflowError:
+                self._space.give_back(lost_place, apart_bytes)
+                raise
+        self._plan.add_trampoline(place, made, lost_place)
+        return lost_place
+
+    def _patch(  # noqa: PLR0913 - what is known of a patch
         self,
         address: int,
         replacement: bytes,
         place: int,
         *,
+        lost_place: int | None = None,
         jump_at: int = 0,
         stores: int = 0,
     ) -> None:
         original = self._plan.original_at(address, len(replacement))
         page = place & -PAGE
+        lost_page = page if lost_place is None else lost_place & -PAGE
         self._plan.patches.append(
-            Patch(address, page, original, replacement, jump_at, stores)
+            Patch(address, page, lost_page, original, replacement, jump_at, stores)
         )
         self._plan.write(address, replacement)
 
@@ -249,9 +303,12 @@ def _leads(group: Group) -> list[int]:
     return [len(step.code) for step in group.steps[: group.lead][::-1]]
 
 
-def _size(group: Group) -> int:
-    """Return the size of a trampoline, which does not depend on its place."""
-    return len(trampoline(group.steps, group.address).code)
+def _size(group: Group, layout: _Layout) -> _Size:
+    """Return the room that a trampoline takes, which does not depend on its place."""
+    made = trampoline(group.steps, group.address)
+    if layout is _Layout.APART:
+        return _Size(len(made.code), len(made.lost))
+    return _Size(len(made.code) + len(made.lost), 0)
 
 
 def _jump(address: int, length: int, entry: _Entry) -> bytes:

@@ -1,0 +1,35 @@
+// What code that stamps shares with the runtime: trampolines find it at LL_LOSS_PAGE
+// (format/plan.md), compiled code by `__leakline_runtime` (format/sites.md).
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "patch/shadow.h"
+
+struct ll_loss_page {
+    uint64_t clock;
+    uint32_t mode;   // how compiled code has to count
+    uint32_t* cache; // of contexts, each at its number modulo the size
+    void (*hook)(uint32_t context);
+    // Trampolines stamp pointers less than so far into the heap by themselves; 0 while
+    // every loss is for the hooks.
+    uint64_t stamp_limit;
+    uint64_t minus_heap_start;
+    uint64_t shadow_start; // the stamp of the first granule
+};
+
+_Static_assert(offsetof(struct ll_loss_page, mode) == 8 &&
+                   offsetof(struct ll_loss_page, cache) == 16 &&
+                   offsetof(struct ll_loss_page, hook) == 24,
+               "as compiled into programs");
+_Static_assert(LL_LOSS_PAGE + offsetof(struct ll_loss_page, stamp_limit) ==
+                       LL_STAMP_LIMIT &&
+                   LL_LOSS_PAGE + offsetof(struct ll_loss_page, minus_heap_start) ==
+                       LL_MINUS_HEAP_START &&
+                   LL_LOSS_PAGE + offsetof(struct ll_loss_page, shadow_start) ==
+                       LL_SHADOW_START,
+               "as trampolines have them");
+
+static inline struct ll_loss_page* ll_loss_page(void) {
+    return (struct ll_loss_page*)LL_LOSS_PAGE;
+}
