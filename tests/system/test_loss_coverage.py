@@ -67,4 +67,4 @@ def test_a_library_whose_trampolines_find_no_room_runs_as_it_is(
         outcome = watch(command, "--lens", "loss", "--error-exitcode", "0")
         assert (outcome.returncode, outcome.stdout) == (0, plain.stdout)
     seen = " ".join(outcome.report["run"]["not_seen"])
-    assert re.search(r"\d{4,} of \d+ stores run unseen", seen)
+    assert re.search(r"\d,\d{3} of [\d,]+ stores run unseen", seen)
