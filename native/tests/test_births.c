@@ -76,7 +76,7 @@ static void test_moved_references_keep_their_births(void) {
     slots[1] = heap + 0xc000;
     moved[0] = slots[0];
     moved[1] = slots[1];
-    ll_births_move(slots, moved, sizeof moved);
+    ll_births_move((uintptr_t)slots, (uintptr_t)moved, moved, 2);
     ll_births_carry((uintptr_t)&moved[0], moved[0]);
     ll_births_carry((uintptr_t)&moved[1], moved[1]);
     CHECK(ll_birth_at(moved[0]).is_known && ll_birth_at(moved[0]).place == place);

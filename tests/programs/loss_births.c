@@ -3,6 +3,8 @@
 // function NAME allocated.
 #include "corpus.h"
 
+#include <sys/mman.h>
+
 struct holder {
     char* text;
 };
@@ -13,6 +15,9 @@ static char* tables[2][64];
 static volatile size_t table_size = sizeof tables[0];
 static struct holder* holder;
 static char** grown;
+static char** mapped;
+
+enum { PAGE = 4096, MAPPED = 16 * PAGE };
 
 CASE char* of_global_bad(void) {
     return malloc(500);
@@ -32,6 +37,11 @@ CASE char* of_copy_bad(void) {
 
 CASE char* of_grown_bad(void) {
     return malloc(504);
+}
+
+// Missed by the checker: it does not follow mappings.
+CASE char* FN_of_moved_mapping_bad(void) {
+    return malloc(506);
 }
 
 CASE char* inside_bad(void) {
@@ -115,6 +125,27 @@ CASE void lose_in_grown(void) {
     KEEP(&grown);
 }
 
+CASE void create_in_mapping(void) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    mapped = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, flags, -1, 0);
+    KEEP(&mapped);
+    mapped[700] = FN_of_moved_mapping_bad(); // birth(FN_of_moved_mapping_bad)
+    KEEP(mapped);
+}
+
+CASE void move_mapping(void) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    void* room = mmap(NULL, MAPPED, PROT_NONE, flags, -1, 0);
+    mapped = mremap(mapped, MAPPED, MAPPED, MREMAP_MAYMOVE | MREMAP_FIXED, room);
+    KEEP(&mapped);
+}
+
+CASE void lose_in_mapping(void) {
+    mapped[700] = NULL;
+    KEEP(mapped);
+    munmap(mapped, MAPPED);
+}
+
 CASE void create_inside(void) {
     global_slot = inside_bad() + 300; // birth(inside_bad)
     KEEP(&global_slot);
@@ -134,6 +165,9 @@ int main(void) {
     create_in_grown();
     grow();
     lose_in_grown();
+    create_in_mapping();
+    move_mapping();
+    lose_in_mapping();
     create_inside();
     lose_global();
     scrub();

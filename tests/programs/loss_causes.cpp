@@ -42,6 +42,11 @@ thread_local char* of_thread;
 char* volatile grown;
 
 // Missed by the checker: what a mapping holds is not followed.
+CASE char* FN_at_mremap_bad() {
+    return new char[340];
+}
+
+// Missed by the checker: what a mapping holds is not followed.
 CASE char* FN_at_munmap_bad() {
     return new char[300];
 }
@@ -130,6 +135,19 @@ CASE void unmap_region() {
     static_cast<char**>(region)[600] = FN_at_munmap_bad();
     scrub();
     munmap(region, 3 * 4096); // loss(FN_at_munmap_bad): unmapped
+}
+
+CASE void replace_region() {
+    size_t size = 3 * 4096;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    int access = PROT_READ | PROT_WRITE;
+    void* region = mmap(nullptr, size, access, flags, -1, 0);
+    void* other = mmap(nullptr, size, access, flags, -1, 0);
+    static_cast<char**>(region)[600] = FN_at_mremap_bad();
+    scrub();
+    int how = MREMAP_MAYMOVE | MREMAP_FIXED;
+    mremap(other, size, size, how, region); // loss(FN_at_mremap_bad): unmapped
+    munmap(region, size);
 }
 
 void* keep_in_thread(void*) { // loss(FN_at_thread_exit_bad): thread-exit
@@ -285,6 +303,7 @@ CASE void drop_tree() {
 
 int main() {
     unmap_region();
+    replace_region();
     run_thread(keep_in_thread);
     run_thread(leave_thread);
     run_thread(overwrite_in_thread);

@@ -109,6 +109,7 @@ NOT_RUN = {
     "loss_changes.c": "loses its block in every other run",
     "loss_periodic.c": "is killed before a last look",
     "loss_recurring.c": "goes on for ever",
+    "old_words.c": "hides its loss unless freed blocks are cleared",
     "pages_sparse.c": "works for minutes unless its memory is compacted",
     "process_sandbox.c": "forbids the last look",
     "process_sleeps.c": "waits for a signal",

@@ -12,6 +12,7 @@ from .conftest import LEAKLINE, PROGRAMS, Outcome, watch_in
 
 MARK = re.compile(r"// birth\((\w+)\)")
 PROGRAM = "loss_births.c"
+UNSEEN = "where the last reference was created was not seen"
 
 
 def lost(outcome: Outcome) -> dict[str, dict[str, Any]]:
@@ -65,6 +66,16 @@ def test_the_text_tells_it_between_loss_and_allocation(
 def test_without_the_option_there_are_none(program: Path, tmp_path: Path) -> None:
     found = lost(watch_in(tmp_path, [program], "--lens", "loss"))
     assert {finding["birth"] for finding in found.values()} == {None}
+    assert not any(UNSEEN in finding["notes"] for finding in found.values())
+
+
+def test_a_birth_that_was_not_seen_is_called_so(
+    build: Callable[..., Path], tmp_path: Path
+) -> None:
+    found = lost(watch_in(tmp_path, [build("loss_scopes.c", "-O0")], "--births"))
+    kept_by_variable = found["early_return_bad"]
+    assert kept_by_variable["birth"] is None
+    assert UNSEEN in kept_by_variable["notes"]
 
 
 def test_a_service_can_be_preloaded_for_births(program: Path, tmp_path: Path) -> None:

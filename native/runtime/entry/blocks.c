@@ -5,6 +5,7 @@
 #include "base/copy.h"
 #include "heap/inspect.h"
 #include "lens/delays.h"
+#include "lens/old_words.h"
 #include "lens/ordinals.h"
 #include "patch/births.h"
 #include "stack/handed.h"
@@ -34,7 +35,8 @@ static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site)
         stamp_rest(block, old_size, size_bytes, site);
         ll_copy(moved, block, kept);
         if (ll_births_on) {
-            ll_births_move((const uint64_t*)block, (const uint64_t*)moved, kept);
+            ll_births_move((uintptr_t)block, (uintptr_t)moved, (const uint64_t*)moved,
+                           kept / sizeof(uint64_t));
         }
         clear(block, kept);
         ll_stamp_birth((uintptr_t)moved);
@@ -57,6 +59,11 @@ void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site) 
 uintptr_t ll_entry_end_of_watched(const void* block) {
     uintptr_t start = (uintptr_t)block;
     uintptr_t end = start + ll_heap_requested_size(block);
+    if (ll_releases_watched == LL_RELEASES_CLEARED) {
+        ll_old_words_clear(start, end);
+        ll_handed_take();
+        return 0;
+    }
     if (LL_UNLIKELY((ll_releases_watched & LL_RELEASES_SKIPPED) != 0)) {
         return end; // whether the block goes is not known yet
     }

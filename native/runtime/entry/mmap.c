@@ -89,6 +89,12 @@ LL_EXPORT void* mremap(void* old, size_t old_size, size_t new_size, int flags, .
     if (LL_UNLIKELY(ll_stamps_on) && new_size < old_size) {
         ll_stamp_unmapped((uintptr_t)old + new_size, old_size - new_size, LL_SITE());
     }
-    return finish(ll_syscall(SYS_mremap, old, old_size, new_size, flags, wanted),
-                  new_size);
+    WILL_REPLACE(wanted, new_size, wanted != NULL ? MAP_FIXED : 0);
+    void* moved = finish(ll_syscall(SYS_mremap, old, old_size, new_size, flags, wanted),
+                         new_size);
+    if (LL_UNLIKELY(ll_stamps_on) && moved != MAP_FAILED) {
+        size_t kept = old_size < new_size ? old_size : new_size;
+        ll_stamp_moved((uintptr_t)old, (uintptr_t)moved, kept);
+    }
+    return moved;
 }

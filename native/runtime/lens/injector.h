@@ -9,6 +9,7 @@ enum {
     LL_RELEASES_STAMPED = 1,
     LL_RELEASES_SKIPPED = 2,
     LL_RELEASES_DELAYED = 4,
+    LL_RELEASES_CLEARED = 8,
 };
 extern uint8_t ll_releases_watched;
 

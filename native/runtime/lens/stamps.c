@@ -136,19 +136,23 @@ void ll_stamp_gone(uintptr_t slot, uintptr_t pointer, uint32_t site) {
     stamp_words(&pointer, 1, slot, site, MARK_UNMAPPED);
 }
 
+// What is done with each piece of memory; `slot` is where `words` lie.
+typedef void piece_visitor(const uint64_t* words, uintptr_t slot, void* context);
+
 // Read by a system call, which fails where a load would raise a signal.
-static void stamp_piece(uintptr_t start, uint32_t site) {
+static void visit_piece(uintptr_t start, piece_visitor* visit, void* context) {
     uint64_t copy[PIECE_BYTES / sizeof(uint64_t)];
     struct iovec local = {copy, sizeof copy};
     struct iovec remote = {(void*)start, sizeof copy};
     long self = ll_syscall(SYS_getpid);
     long got = ll_syscall(SYS_process_vm_readv, self, &local, 1, &remote, 1, 0);
     if (got == (long)sizeof copy) {
-        stamp_words(copy, sizeof copy / sizeof *copy, start, site, MARK_UNMAPPED);
+        visit(copy, start, context);
     }
 }
 
-void ll_stamp_unmapped(uintptr_t start, size_t size_bytes, uint32_t site) {
+static void visit_pieces(uintptr_t start, size_t size_bytes, piece_visitor* visit,
+                         void* context) {
     uintptr_t page = start & -(uintptr_t)LL_PAGE_SIZE;
     uintptr_t end = (start + size_bytes + LL_PAGE_SIZE - 1) & -(uintptr_t)LL_PAGE_SIZE;
     if (end <= page || !is_searched(size_bytes)) {
@@ -161,10 +165,31 @@ void ll_stamp_unmapped(uintptr_t start, size_t size_bytes, uint32_t site) {
     while (ll_residence_next(&residence, residence.private_source, page, end,
                              &run_start, &run_end)) {
         for (page = run_start; page < run_end; page += PIECE_BYTES) {
-            stamp_piece(page, site);
+            visit_piece(page, visit, context);
         }
     }
     ll_residence_close(&residence);
+}
+
+static void stamp_piece(const uint64_t* words, uintptr_t slot, void* site) {
+    size_t count = PIECE_BYTES / sizeof *words;
+    stamp_words(words, count, slot, *(const uint32_t*)site, MARK_UNMAPPED);
+}
+
+void ll_stamp_unmapped(uintptr_t start, size_t size_bytes, uint32_t site) {
+    visit_pieces(start, size_bytes, stamp_piece, &site);
+}
+
+static void move_births(const uint64_t* words, uintptr_t slot, void* distance) {
+    uintptr_t from = slot - *(const uintptr_t*)distance;
+    ll_births_move(from, slot, words, PIECE_BYTES / sizeof *words);
+}
+
+void ll_stamp_moved(uintptr_t from, uintptr_t to, size_t size_bytes) {
+    uintptr_t distance = to - from;
+    if (ll_births_on && distance != 0) {
+        visit_pieces(to, size_bytes, move_births, &distance);
+    }
 }
 
 // Slots above `pointer` are libc's own, and nobody's variables.

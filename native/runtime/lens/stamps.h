@@ -31,6 +31,9 @@ void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t si
 // Memory that is not the heap's is about to be unmapped by the call stack `site`.
 void ll_stamp_unmapped(uintptr_t start, size_t size_bytes, uint32_t site);
 
+// Memory that is not the heap's was moved: births of its references stay the same.
+void ll_stamp_moved(uintptr_t from, uintptr_t to, size_t size_bytes);
+
 // One slot was unmapped by the call stack `site`; `pointer` is what it held.
 void ll_stamp_gone(uintptr_t slot, uintptr_t pointer, uint32_t site);
 

@@ -47,13 +47,13 @@ LL_IN_HOOK void ll_births_carry(uintptr_t slot, uintptr_t pointer) {
     *birth_of(pointer) = ll_birth_in(slot, pointer);
 }
 
-void ll_births_move(const uint64_t* from, const uint64_t* to, size_t size_bytes) {
-    for (size_t i = 0; i < size_bytes / sizeof *to; i++) {
-        const struct note* note = note_of((uintptr_t)&from[i]);
-        if (to[i] >> 40 == LL_HEAP_TAG && is_for(note, (uintptr_t)&from[i], to[i])) {
+void ll_births_move(uintptr_t from, uintptr_t to, const uint64_t* words, size_t count) {
+    for (size_t i = 0; i < count; i++, from += sizeof *words, to += sizeof *words) {
+        const struct note* note = note_of(from);
+        if (words[i] >> 40 == LL_HEAP_TAG && is_for(note, from, words[i])) {
             struct note moved = *note;
-            moved.slot = (uintptr_t)&to[i];
-            *note_of(moved.slot) = moved;
+            moved.slot = to;
+            *note_of(to) = moved;
         }
     }
 }

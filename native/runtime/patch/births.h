@@ -29,8 +29,9 @@ void ll_births_note(uintptr_t slot, uintptr_t pointer, struct ll_origin origin);
 // A reference in `slot` to `pointer` is about to go: keeps its birth.
 void ll_births_carry(uintptr_t slot, uintptr_t pointer);
 
-// References moved, as the words of a block that grew did: their births stay the same.
-void ll_births_move(const uint64_t* from, const uint64_t* to, size_t size_bytes);
+// Words moved from one address to another, as those of a block that grew do: births of
+// the references among them stay the same.
+void ll_births_move(uintptr_t from, uintptr_t to, const uint64_t* words, size_t count);
 
 // The birth kept for the granule of `pointer`.
 struct ll_birth ll_birth_at(uintptr_t pointer);

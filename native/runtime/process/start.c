@@ -10,6 +10,7 @@
 #include "format/records.h"
 #include "heap/heap.h"
 #include "lens/injector.h"
+#include "lens/old_words.h"
 #include "lens/pages.h"
 #include "lens/pages_touches.h"
 #include "os/syscall.h"
@@ -177,6 +178,7 @@ static void start(void) {
         ll_pages_start();
     }
     ll_injector_start();
+    ll_old_words_start();
     ll_recording_flush();
 }
 

@@ -50,6 +50,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "frames; several times the cost of lens loss (implies --lens loss)",
     )
     parser.add_argument(
+        "--clear-freed",
+        action="store_true",
+        help="clear references in blocks that are freed, as lens loss always does: "
+        "memory that is taken again and not filled may hide leaks otherwise",
+    )
+    parser.add_argument(
         "--references",
         action="store_true",
         help="for blocks that are not lost: tell which variables and blocks refer to "
@@ -142,6 +148,7 @@ def check(arguments: Namespace, program: str | None = None) -> None:
 # Arguments that switch something on, and what the runtime calls it.
 _SWITCHES = {
     "loss_stacks": "loss_stacks",
+    "clear_freed": "clear_freed",
     "references": "references",
     "raw_blocks": "raw_blocks",
     "touches": "touch_stacks",

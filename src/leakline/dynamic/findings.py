@@ -14,6 +14,8 @@ from leakline.dynamic.traces import Trace, TraceKey
 from leakline.model.finding import Confidence, Engine, Finding, Kind, Reference
 from leakline.model.stack import Stack
 
+_BIRTH_UNSEEN = "where the last reference was created was not seen"
+
 
 def make_findings(
     groups: Groups,
@@ -65,6 +67,9 @@ def _finding(
     builder = losses.builder
     key = keys[0]
     loss, path, notes = losses.explain_all(keys, group.birth)
+    birth = _birth(key, group, builder)
+    if loss is not None and birth is None and group.has_births:
+        notes = (*notes, _BIRTH_UNSEEN)
     finding = Finding(
         id=name,
         engines=(Engine.REACH, Engine.LOSS) if loss else (Engine.REACH,),
@@ -76,7 +81,7 @@ def _finding(
         indirect_blocks=group.indirect_blocks,
         indirect_bytes=group.indirect_bytes,
         leader=builder.stack(key.leader) if key.leader else None,
-        birth=_birth(key, group, builder),
+        birth=birth,
         loss=loss,
         references=_references(key, group, losses),
         processes=tuple(sorted(group.pids)),

@@ -54,6 +54,7 @@ class HeapGroup:
 
     Attributes:
         birth: Stack of the store that created the last reference to one of the blocks.
+        has_births: Births were noted, so that a missing one was not seen.
         slots: How many slots of each kind refer to the blocks, when asked for.
     """
 
@@ -62,6 +63,7 @@ class HeapGroup:
     indirect_blocks: int = 0
     indirect_bytes: int = 0
     birth: int = 0
+    has_births: bool = False
     pids: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     slots: dict[SlotKey, int] = field(default_factory=dict)
@@ -75,6 +77,7 @@ class HeapGroup:
         self.indirect_blocks += other.indirect_blocks
         self.indirect_bytes += other.indirect_bytes
         self.birth = self.birth or other.birth
+        self.has_births |= other.has_births
         self.pids |= other.pids
         for key, count in other.slots.items():
             self.slots[key] = self.slots.get(key, 0) + count
@@ -100,7 +103,8 @@ def add_snapshot(
         if kind is not None:
             group = _add(groups, kind, record, stacks, pid)
             birth = snapshot.births.get(record.address, 0)
-            if kind is Kind.LOST and birth:
+            if kind is Kind.LOST:
+                group.has_births = log.options.get("births") == "1"
                 group.birth = group.birth or stacks.number(birth)
     for reference in snapshot.references:
         _add_reference(groups, reference, stacks)

@@ -79,10 +79,11 @@ class Refinement:
     def is_held_by_variable(self, trace: Trace, loss: Loss) -> bool:
         """Whether something that the program still used held the block to the end.
 
-        A word of the stack that is no variable's may be left from earlier.
+        A word of the stack that is no variable's may be left from earlier, unless only a
+        register held the block before: then the word came from there.
         """
-        holder = trace.steps[-2]
-        return holder.register is not None or loss.slot is not None
+        in_register = any(step.register is not None for step in trace.steps)
+        return in_register or loss.slot is not None
 
     def path(self, trace: Trace) -> tuple[PathStep, ...]:
         """The lines passed from the allocation to the loss, without repetitions."""

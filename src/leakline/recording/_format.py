@@ -827,6 +827,11 @@ OPTIONS: dict[str, RuntimeOption] = {
         True,
         "record blocks that only stack slots hold",
     ),
+    "clear_freed": RuntimeOption(
+        bool,
+        False,
+        "clear references in freed blocks, which hide leaks later",
+    ),
     "reachable": RuntimeOption(
         bool,
         True,
