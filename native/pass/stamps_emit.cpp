@@ -1,6 +1,7 @@
 #include "stamps_emit.h"
 
 #include "stamps_layout.h"
+#include "stamps_outside.h"
 
 #include "llvm/IR/Constants.h"
 
@@ -8,14 +9,14 @@ namespace leakline {
 
 namespace {
 
-llvm::Function* declare_lost(llvm::Module& module) {
+llvm::Function* declare_note(llvm::Module& module, const char* name) {
     llvm::LLVMContext& context = module.getContext();
     auto* type = llvm::FunctionType::get(
         llvm::Type::getVoidTy(context),
         {llvm::Type::getInt64Ty(context), llvm::PointerType::getUnqual(context)},
         false);
-    auto* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
-                                            lost_name, module);
+    auto* function =
+        llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
     function->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
     for (auto attribute : {llvm::Attribute::NoUnwind, llvm::Attribute::WillReturn,
                            llvm::Attribute::NoSync, llvm::Attribute::NoFree,
@@ -39,16 +40,27 @@ llvm::Value* as_bits(llvm::IRBuilder<>& builder, llvm::Value* value) {
 } // namespace
 
 Emitter::Emitter(llvm::Module& module)
-    : module_(module), lost_(declare_lost(module)),
+    : module_(module), lost_(declare_note(module, lost_name)),
+      lost_outside_(declare_note(module, lost_outside_name)),
       take_(make_scan("leakline.take", true)),
       scan_(make_scan("leakline.scan", false)) {
 }
 
-void Emitter::lost(llvm::Instruction* before, llvm::Value* old, llvm::Value* site,
-                   llvm::DebugLoc where) const {
+void Emitter::note(llvm::Function* note, llvm::Instruction* before, llvm::Value* old,
+                   llvm::Value* site, llvm::DebugLoc where) const {
     llvm::IRBuilder<> builder(before);
     builder.SetCurrentDebugLocation(where);
-    builder.CreateCall(lost_, {as_bits(builder, old), site});
+    builder.CreateCall(note, {as_bits(builder, old), site});
+}
+
+void Emitter::lost(llvm::Instruction* before, llvm::Value* old, llvm::Value* site,
+                   llvm::DebugLoc where) const {
+    note(lost_, before, old, site, where);
+}
+
+void Emitter::lost_outside(llvm::Instruction* before, llvm::Value* old,
+                           llvm::Value* site, llvm::DebugLoc where) const {
+    note(lost_outside_, before, old, site, where);
 }
 
 llvm::LoadInst* Emitter::lost_at(llvm::Instruction* before, llvm::Value* address,

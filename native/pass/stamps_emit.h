@@ -20,7 +20,11 @@ class Emitter {
     void lost(llvm::Instruction* before, llvm::Value* old, llvm::Value* site,
               llvm::DebugLoc where) const;
 
-    // The same for the 64 bits at an address. Returns the load that reads them.
+    // The same, but the caller holds it, unless it is no instrumented one.
+    void lost_outside(llvm::Instruction* before, llvm::Value* old, llvm::Value* site,
+                      llvm::DebugLoc where) const;
+
+    // As `lost`, for the 64 bits at an address. Returns the load that reads them.
     llvm::LoadInst* lost_at(llvm::Instruction* before, llvm::Value* address,
                             llvm::Align align, llvm::Value* site,
                             llvm::DebugLoc where) const;
@@ -35,10 +39,13 @@ class Emitter {
                      llvm::Value* site, llvm::DebugLoc where) const;
 
   private:
+    void note(llvm::Function* note, llvm::Instruction* before, llvm::Value* old,
+              llvm::Value* site, llvm::DebugLoc where) const;
     llvm::Function* make_scan(const char* name, bool clears) const;
 
     llvm::Module& module_;
     llvm::Function* lost_;
+    llvm::Function* lost_outside_;
     llvm::Function* take_;
     llvm::Function* scan_;
 };

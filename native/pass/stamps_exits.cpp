@@ -144,17 +144,31 @@ bool can_choose(const llvm::BasicBlock* block) {
     return !llvm::pred_empty(block) && llvm::pred_size(block) <= most_predecessors;
 }
 
+bool is_shared(const llvm::Instruction* end) {
+    return is_only_cleanup(end, end->getDebugLoc()) && can_choose(end->getParent());
+}
+
+// Where a scope ends by itself.
+llvm::DebugLoc own_place(const llvm::Instruction* end) {
+    llvm::DebugLoc own = end->getDebugLoc();
+    return leads_to_return(end, own) ? end->getParent()->getTerminator()->getDebugLoc()
+                                     : own;
+}
+
 } // namespace
 
 llvm::Value* Exits::site(llvm::Instruction* end, const void* variable,
                          const MakeSite& make) {
-    llvm::BasicBlock* block = end->getParent();
-    llvm::DebugLoc own = end->getDebugLoc();
-    bool is_shared = is_only_cleanup(end, own) && can_choose(block);
-    if (leads_to_return(end, own)) {
-        own = block->getTerminator()->getDebugLoc();
-    }
-    return is_shared ? site_on_entry(block, variable, own, make) : make(own);
+    llvm::DebugLoc own = own_place(end);
+    return is_shared(end) ? site_on_entry(end->getParent(), variable, own, make)
+                          : make(own);
+}
+
+llvm::Value* Exits::site_coming_from(llvm::BasicBlock* from, llvm::Instruction* end,
+                                     const void* variable, const MakeSite& make) {
+    llvm::DebugLoc own = own_place(end);
+    return is_shared(end) ? site_from(from, end->getParent(), variable, own, make)
+                          : make(own);
 }
 
 // The choice among the branches into a block, made before its first instruction.

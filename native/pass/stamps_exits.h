@@ -22,6 +22,11 @@ class Exits {
     llvm::Value* site(llvm::Instruction* end, const void* variable,
                       const MakeSite& make);
 
+    // The same when the instruction is reached from one of the blocks that lead to its
+    // own.
+    llvm::Value* site_coming_from(llvm::BasicBlock* from, llvm::Instruction* end,
+                                  const void* variable, const MakeSite& make);
+
   private:
     llvm::Value* site_on_entry(llvm::BasicBlock* block, const void* variable,
                                llvm::DebugLoc own, const MakeSite& make);

@@ -3,11 +3,12 @@
 #include "stamps_contexts.h"
 #include "stamps_emit.h"
 #include "stamps_layout.h"
+#include "stamps_outside.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Constants.h"
-#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
@@ -17,6 +18,9 @@ namespace leakline {
 
 namespace {
 
+// Notes of one block with nothing between them that may tick the clock.
+using Group = std::vector<llvm::CallInst*>;
+
 class Expander {
   public:
     explicit Expander(llvm::Module& module)
@@ -24,9 +28,24 @@ class Expander {
           note_context_(make_note_context()), stamp_(make_stamp()), lose_(make_lose()) {
     }
 
-    void expand(llvm::CallInst* call, llvm::Value* handed) const;
+    void expand(const Group& group, llvm::Value* handed) const;
 
   private:
+    // What the notes of a group share: read at the first of them, or, when it is the
+    // only one, once it is sure that it stamps.
+    struct Shared {
+        llvm::Value* runtime;
+        llvm::Value* context;
+        llvm::Value* is_special; // left to a function
+    };
+
+    Shared share(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
+                 llvm::Value* handed) const;
+    void expand_one(llvm::CallInst* call, llvm::Value* handed) const;
+    void expand_several(const Group& group, llvm::Value* handed) const;
+    void leave_to_function(llvm::CallInst* call, llvm::Value* handed) const;
+    void stamp(llvm::Instruction* before, llvm::CallInst* call, const Shared& shared,
+               llvm::Value* clock) const;
     llvm::Function* make_helper(const char* name,
                                 llvm::ArrayRef<llvm::Type*> parameters) const;
     llvm::Function* make_note_context() const;
@@ -67,37 +86,91 @@ llvm::Value* context_of(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
 }
 
 // One thread with a context that is known stamps in line, all else is left to a
-// function. Code that is not optimised leaves even the question to one: a value that
-// is needed behind a branch would stay in its frame, like a reference.
-void Expander::expand(llvm::CallInst* call, llvm::Value* handed) const {
-    llvm::Value* old = call->getArgOperand(0);
-    llvm::Value* site = call->getArgOperand(1);
-    llvm::IRBuilder<> builder(call);
-    if (call->getFunction()->hasOptNone()) {
-        builder.CreateCall(lose_, {old, site, context_of(builder, *call, handed)})
-            ->setCallingConv(lose_->getCallingConv());
-        call->eraseFromParent();
-        return;
+// function.
+void Expander::expand(const Group& group, llvm::Value* handed) const {
+    if (group.front()->getFunction()->hasOptNone()) {
+        for (llvm::CallInst* call : group) {
+            leave_to_function(call, handed);
+        }
+    } else if (group.size() == 1) {
+        expand_one(group.front(), handed);
+    } else {
+        expand_several(group, handed);
     }
-    auto* lost = llvm::SplitBlockAndInsertIfThen(is_heap_pointer(builder, old), call,
-                                                 false, nullptr);
+    for (llvm::CallInst* call : group) {
+        call->eraseFromParent();
+    }
+}
+
+// Code that is not optimised leaves even the question to a function: a value that is
+// needed behind a branch would stay in its frame, like a reference.
+void Expander::leave_to_function(llvm::CallInst* call, llvm::Value* handed) const {
+    llvm::IRBuilder<> builder(call);
+    builder
+        .CreateCall(lose_, {call->getArgOperand(0), call->getArgOperand(1),
+                            context_of(builder, *call, handed)})
+        ->setCallingConv(lose_->getCallingConv());
+}
+
+void Expander::expand_one(llvm::CallInst* call, llvm::Value* handed) const {
+    llvm::IRBuilder<> builder(call);
+    auto* lost = llvm::SplitBlockAndInsertIfThen(
+        is_heap_pointer(builder, call->getArgOperand(0)), call, false, nullptr);
     builder.SetInsertPoint(lost);
-    llvm::Value* context = context_of(builder, *call, handed);
+    stamp(lost, call, share(builder, *call, handed), nullptr);
+}
+
+// The clock is read and written once for all: it would be the slowest part of a stamp,
+// each waiting for the one before.
+void Expander::expand_several(const Group& group, llvm::Value* handed) const {
+    llvm::IRBuilder<> builder(group.front());
+    Shared shared = share(builder, *group.front(), handed);
+    auto* place = at(builder, shared.runtime, clock_offset);
+    auto* start = builder.CreateLoad(builder.getInt64Ty(), place);
+    llvm::Value* clock = start;
+    for (llvm::CallInst* call : group) {
+        builder.SetInsertPoint(call);
+        clock = builder.CreateAdd(clock, builder.getInt64(1));
+        auto* lost = llvm::SplitBlockAndInsertIfThen(
+            is_heap_pointer(builder, call->getArgOperand(0)), call, false, nullptr);
+        stamp(lost, call, shared, clock);
+    }
+    builder.SetInsertPoint(group.back());
+    auto* counted = llvm::SplitBlockAndInsertIfThen(
+        builder.CreateNot(shared.is_special), group.back(), false,
+        llvm::MDBuilder(module_.getContext()).createBranchWeights(1000, 1));
+    builder.SetInsertPoint(counted);
+    builder.CreateStore(clock, place);
+}
+
+Expander::Shared Expander::share(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
+                                 llvm::Value* handed) const {
     auto* runtime = builder.CreateLoad(builder.getPtrTy(), runtime_);
+    llvm::Value* context = context_of(builder, call, handed);
     auto* is_special = builder.CreateICmpNE(
         builder.CreateOr(builder.CreateXor(cached(builder, runtime, context), context),
                          load_mode(builder, runtime)),
         builder.getInt32(0));
+    return {runtime, context, is_special};
+}
+
+// Writes the stamp of a heap pointer with the time `clock`; null: ticks.
+void Expander::stamp(llvm::Instruction* before, llvm::CallInst* call,
+                     const Shared& shared, llvm::Value* clock) const {
+    llvm::Value* old = call->getArgOperand(0);
+    llvm::Value* site = call->getArgOperand(1);
     llvm::Instruction* slow = nullptr;
     llvm::Instruction* quick = nullptr;
-    llvm::SplitBlockAndInsertIfThenElse(is_special, lost, &slow, &quick,
+    llvm::SplitBlockAndInsertIfThenElse(shared.is_special, before, &slow, &quick,
                                         rarely(module_.getContext()));
-    builder.SetInsertPoint(slow);
-    builder.CreateCall(stamp_, {old, site, context})
+    llvm::IRBuilder<> builder(slow);
+    builder.CreateCall(stamp_, {old, site, shared.context})
         ->setCallingConv(stamp_->getCallingConv());
     builder.SetInsertPoint(quick);
-    write_stamp(builder, old, site, count(builder, runtime), context);
-    call->eraseFromParent();
+    if (clock == nullptr) {
+        clock = count(builder, shared.runtime);
+    }
+    write_stamp(builder, old, site, clock, shared.context);
 }
 
 // Ticks the clock of a process with one thread; returns the new time.
@@ -250,7 +323,6 @@ llvm::Function* Expander::make_lose() const {
     return function;
 }
 
-// What is known to be no heap pointer needs no code.
 bool is_never_heap(llvm::Value* old) {
     if (auto* freeze = llvm::dyn_cast<llvm::FreezeInst>(old)) {
         old = freeze->getOperand(0);
@@ -258,22 +330,55 @@ bool is_never_heap(llvm::Value* old) {
     return llvm::isa<llvm::Constant>(old);
 }
 
-// Functions in the order of the module, with their notes.
-using Notes = llvm::MapVector<llvm::Function*, std::vector<llvm::CallInst*>>;
+// Functions in the order of the module, with their notes. Those without any may still
+// have contexts to hand on.
+using Notes = llvm::MapVector<llvm::Function*, std::vector<Group>>;
 
-Notes find_notes(llvm::Module& module, llvm::Function* lost) {
+// False for what may note losses of its own, and so tick the clock.
+bool keeps_clock(const llvm::Instruction& instruction, const llvm::Function* lost) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+    return call == nullptr || call->isInlineAsm() ||
+           llvm::isa<llvm::IntrinsicInst>(call) || call->getCalledFunction() == lost;
+}
+
+// LLVM 19 may place what is read at the start of a landing pad before its label, where
+// it is never run: notes are on their own there.
+void find_groups(llvm::BasicBlock& block, const llvm::Function* lost,
+                 std::vector<Group>& groups) {
+    Group group;
+    auto finish = [&] {
+        if (!group.empty()) {
+            groups.push_back(std::move(group));
+            group = {};
+        }
+    };
+    for (llvm::Instruction& instruction : block) {
+        auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+        if (call != nullptr && call->getCalledFunction() == lost) {
+            group.push_back(call);
+        }
+        if (!keeps_clock(instruction, lost) || block.isLandingPad()) {
+            finish();
+        }
+    }
+    finish();
+}
+
+// What is known to be no heap pointer needs no code.
+void erase_needless(llvm::Function* lost) {
+    for (llvm::User* user : llvm::make_early_inc_range(lost->users())) {
+        auto* call = llvm::cast<llvm::CallInst>(user);
+        if (is_never_heap(call->getArgOperand(0))) {
+            call->eraseFromParent();
+        }
+    }
+}
+
+Notes find_notes(llvm::Module& module, const llvm::Function* lost) {
     Notes notes;
     for (llvm::Function& function : module) {
-        for (llvm::Instruction& instruction : llvm::instructions(function)) {
-            auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-            if (call == nullptr) {
-                continue;
-            }
-            if (call->getCalledFunction() == lost) {
-                notes[&function].push_back(call);
-            } else {
-                notes[&function];
-            }
+        for (llvm::BasicBlock& block : function) {
+            find_groups(block, lost, notes[&function]);
         }
     }
     return notes;
@@ -286,22 +391,15 @@ bool expand_stamps(llvm::Module& module) {
     if (lost == nullptr) {
         return false;
     }
+    place_outside_notes(module);
+    erase_needless(lost);
     Notes notes = find_notes(module, lost);
-    for (auto& [function, calls] : notes) {
-        llvm::erase_if(calls, [](llvm::CallInst* call) {
-            bool is_needless = is_never_heap(call->getArgOperand(0));
-            if (is_needless) {
-                call->eraseFromParent();
-            }
-            return is_needless;
-        });
-    }
     Contexts contexts(module);
     Expander expander(module);
-    for (auto& [function, calls] : notes) {
+    for (auto& [function, groups] : notes) {
         llvm::Value* handed = contexts.context(*function);
-        for (llvm::CallInst* call : calls) {
-            expander.expand(call, handed);
+        for (const Group& group : groups) {
+            expander.expand(group, handed);
         }
     }
     lost->eraseFromParent();

@@ -1,408 +1,196 @@
 #include "stamps_flow.h"
 
-#include "stamps_names.h"
-#include "stamps_temporaries.h"
+#include "stamps_walk.h"
 
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/IR/CFG.h"
-#include "llvm/IR/Constants.h"
-#include "llvm/IR/InstIterator.h"
+
+#include <tuple>
 
 namespace leakline {
 
 namespace {
 
-// What is known of the value of a variable. From `shared` on: which other variable
-// holds the same, and whether this one may be null instead.
-using Hold = unsigned;
-constexpr Hold nothing = 0; // null, or no pointer to the heap
-constexpr Hold caller = 1;  // the function's caller holds it, or will
-constexpr Hold memory = 2;  // some memory holds it since it was read or written there
-constexpr Hold alone = 3;   // nobody else may hold it
-constexpr Hold shared = 4;
+// A block with more ways into it gets its notes once for all of them.
+constexpr unsigned most_ways = 16;
 
-Hold held_by(unsigned variable) {
-    return shared + 2 * variable;
-}
-
-Hold null_or_held_by(unsigned variable) {
-    return held_by(variable) + 1;
-}
-
-// The same, but null is possible, too.
-Hold or_null(Hold hold) {
-    return hold < shared ? hold : hold | 1;
-}
-
-Hold join(Hold a, Hold b) {
-    if (a == b) {
-        return a;
-    }
-    if (a == nothing || b == nothing || or_null(a) == or_null(b)) {
-        return or_null(a == nothing ? b : a);
-    }
-    return a < alone && b < alone ? memory : alone;
-}
-
-using State = std::vector<Hold>;
-
-// A value that was read from a variable or from memory in the current block.
-struct Reading {
-    int variable;     // -1: from memory
-    unsigned version; // of the variable, or of all memory
-    Hold hold;        // of the variable at that time
-};
-
-class Walk {
+class Flow {
   public:
-    Walk(const Slots& slots, const Losing& losing, bool callers_keep, State& state,
-         std::vector<Drop>* drops)
-        : slots_(slots), losing_(losing), callers_keep_(callers_keep), state_(state),
-          drops_(drops), versions_(state.size(), 0) {
+    Flow(llvm::Function& function, const Slots& slots, const Losing& losing,
+         bool callers_keep)
+        : function_(function), slots_(slots), losing_(losing),
+          callers_keep_(callers_keep) {
     }
 
-    void step(llvm::Instruction& instruction);
+    std::vector<Drop> drops();
 
   private:
-    void read(llvm::LoadInst& load);
-    void write(llvm::StoreInst& store, unsigned variable);
-    bool is_this(unsigned variable) const;
-    void end(llvm::IntrinsicInst& call);
-    bool is_returned(unsigned variable, llvm::BasicBlock& block) const;
-    void leave(llvm::Instruction& instruction);
-    void lose();
-    void drop(llvm::Instruction& at, unsigned variable);
-    bool pass_on(unsigned variable);
-    void forget(unsigned variable);
-    void release(llvm::CallBase& call);
-    void pass_on_nothing(unsigned variable);
-    void keep(llvm::Value* value, Hold hold);
-    bool may_lose(llvm::Instruction& instruction) const;
-    int variable_at(llvm::Value* address) const;
-    Hold hold_of(llvm::Value* value) const;
-    bool is_step_of(llvm::StoreInst& store) const;
+    void find_states();
+    bool join_into(llvm::BasicBlock* block, const State& state);
+    std::vector<Drop> drops_in(llvm::BasicBlock& block, State state,
+                               const llvm::Instruction* end) const;
+    const llvm::Instruction* first_event(llvm::BasicBlock& block) const;
+    std::vector<Drop> drops_by_way(llvm::BasicBlock& block,
+                                   const llvm::Instruction* end) const;
 
+    llvm::Function& function_;
     const Slots& slots_;
     const Losing& losing_;
     bool callers_keep_;
-    State& state_;
-    std::vector<Drop>* drops_; // null while the states are still being found
-    std::vector<unsigned> versions_;
-    unsigned memory_version_ = 0;
-    llvm::DenseMap<llvm::Value*, Reading> readings_;
+    // Of blocks that can be reached.
+    llvm::DenseMap<llvm::BasicBlock*, State> entries_;
+    llvm::DenseMap<llvm::BasicBlock*, State> exits_;
 };
 
-llvm::Value* pointer_behind(llvm::Value* value) {
-    for (;;) {
-        value = base_of(value);
-        auto* cast = llvm::dyn_cast<llvm::CastInst>(value);
-        if (cast == nullptr || !(llvm::isa<llvm::PtrToIntInst>(cast) ||
-                                 llvm::isa<llvm::IntToPtrInst>(cast))) {
-            return value;
+std::vector<Drop> Flow::drops() {
+    find_states();
+    std::vector<Drop> drops;
+    for (llvm::BasicBlock& block : function_) {
+        auto entry = entries_.find(&block);
+        if (entry == entries_.end()) {
+            continue;
         }
-        value = cast->getOperand(0);
-    }
-}
-
-void Walk::step(llvm::Instruction& instruction) {
-    if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
-        read(*load);
-        return;
-    }
-    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
-        int variable = variable_at(store->getPointerOperand());
-        if (variable >= 0) {
-            write(*store, static_cast<unsigned>(variable));
-            return;
-        }
-        auto passing = slots_.passing.find(store->getPointerOperand());
-        if (passing != slots_.passing.end()) {
-            if (passing->second) {
-                keep(store->getValueOperand(), caller);
-            }
-            return;
-        }
-        if (may_overwrite_pointer(*store)) {
-            lose();
-            // What lies in the heap may be reachable through this variable only.
-            if (llvm::isa<llvm::Constant>(store->getPointerOperand())) {
-                keep(store->getValueOperand(), memory);
+        const llvm::Instruction* event = first_event(block);
+        std::vector<Drop> apart = drops_by_way(block, event);
+        bool is_before_event = !apart.empty();
+        for (const Drop& drop : drops_in(block, entry->second, nullptr)) {
+            is_before_event &= event == nullptr || drop.at->comesBefore(event);
+            if (!is_before_event) {
+                apart.push_back(drop);
             }
         }
-        return;
+        llvm::append_range(drops, apart);
     }
-    if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction)) {
-        if (call->isLifetimeStartOrEnd()) {
-            end(*call);
-            return;
-        }
-    }
-    if (llvm::isa<llvm::ReturnInst, llvm::ResumeInst>(instruction)) {
-        leave(instruction);
-        return;
-    }
-    if (may_lose(instruction)) {
-        lose();
-    }
-    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
-        release(*call);
-    }
+    return drops;
 }
 
-// A block that is freed has no references, whatever still points there.
-void Walk::release(llvm::CallBase& call) {
-    if (!frees_block(call)) {
-        return;
-    }
-    auto reading = readings_.find(call.getArgOperand(0));
-    if (reading == readings_.end() || reading->second.variable < 0) {
-        return;
-    }
-    auto variable = static_cast<unsigned>(reading->second.variable);
-    if (reading->second.version == versions_[variable] && state_[variable] < shared) {
-        pass_on_nothing(variable);
-    }
-}
-
-void Walk::pass_on_nothing(unsigned variable) {
-    state_[variable] = nothing;
-    for (Hold& hold : state_) {
-        hold = or_null(hold) == null_or_held_by(variable) ? nothing : hold;
-    }
-}
-
-void Walk::read(llvm::LoadInst& load) {
-    int variable = variable_at(load.getPointerOperand());
-    if (variable < 0) {
-        if (slots_.passing.count(load.getPointerOperand()) == 0) {
-            readings_[&load] = {-1, memory_version_, memory};
-        }
-        return;
-    }
-    auto number = static_cast<unsigned>(variable);
-    readings_[&load] = {variable, versions_[number], state_[number]};
-}
-
-void Walk::write(llvm::StoreInst& store, unsigned variable) {
-    if (is_step_of(store)) {
-        return;
-    }
-    bool is_kept = pass_on(variable);
-    if (!is_kept && state_[variable] == alone) {
-        drop(store, variable);
-    }
-    Hold hold = hold_of(store.getValueOperand());
-    if (llvm::isa<llvm::Argument>(store.getValueOperand()) && is_this(variable)) {
-        hold = caller;
-    }
-    forget(variable);
-    state_[variable] = or_null(hold) == null_or_held_by(variable) ? alone : hold;
-}
-
-// Whoever calls a method of an object holds the object.
-bool Walk::is_this(unsigned variable) const {
-    llvm::DILocalVariable* known = variable_of(slots_.variables[variable].place);
-    return known != nullptr && known->isArtificial();
-}
-
-void Walk::end(llvm::IntrinsicInst& call) {
-    llvm::Value* place = call.getArgOperand(1);
-    int found = variable_at(place);
-    if (found < 0) {
-        if (slots_.is_in_memory(place)) {
-            lose();
-        }
-        return;
-    }
-    auto variable = static_cast<unsigned>(found);
-    bool is_kept = pass_on(variable) || is_returned(variable, *call.getParent());
-    if (call.getIntrinsicID() == llvm::Intrinsic::lifetime_end && !is_kept &&
-        state_[variable] == alone) {
-        drop(call, variable);
-    }
-    forget(variable);
-    state_[variable] = nothing;
-}
-
-// What the function returns goes on living in its caller.
-bool Walk::is_returned(unsigned variable, llvm::BasicBlock& block) const {
-    auto* exit = llvm::dyn_cast<llvm::ReturnInst>(block.getTerminator());
-    if (exit == nullptr || exit->getReturnValue() == nullptr) {
-        return false;
-    }
-    auto reading = readings_.find(pointer_behind(exit->getReturnValue()));
-    return reading != readings_.end() &&
-           reading->second.variable == static_cast<int>(variable) &&
-           reading->second.version == versions_[variable];
-}
-
-void Walk::leave(llvm::Instruction& instruction) {
-    for (unsigned i = 0; i < state_.size(); i++) {
-        if (state_[i] == alone && !is_returned(i, *instruction.getParent())) {
-            drop(instruction, i);
-        }
-    }
-}
-
-// A reference may be gone from memory: what memory held is no longer sure.
-void Walk::lose() {
-    memory_version_++;
-    for (Hold& hold : state_) {
-        hold = hold == memory ? alone : hold;
-    }
-}
-
-// The block that is lost may be the memory that held what others were read from.
-void Walk::drop(llvm::Instruction& at, unsigned variable) {
-    if (drops_ != nullptr) {
-        drops_->push_back({&at, variable});
-    }
-    lose();
-}
-
-// A variable is about to hold something else. True when another one surely holds what
-// it held; that one then stands for it.
-bool Walk::pass_on(unsigned variable) {
-    auto heir = llvm::find(state_, held_by(variable));
-    bool has_heir = heir != state_.end();
-    Hold others = alone;
-    if (has_heir) {
-        *heir = state_[variable];
-        others = held_by(static_cast<unsigned>(heir - state_.begin()));
-    }
-    for (Hold& hold : state_) {
-        if (hold == held_by(variable)) {
-            hold = others;
-        } else if (hold == null_or_held_by(variable)) {
-            hold = or_null(others);
-        }
-    }
-    return has_heir;
-}
-
-void Walk::forget(unsigned variable) {
-    versions_[variable]++;
-}
-
-// The variable that a value was just read from shares it with another holder.
-void Walk::keep(llvm::Value* value, Hold hold) {
-    auto reading = readings_.find(pointer_behind(value));
-    if (reading == readings_.end() || reading->second.variable < 0) {
-        return;
-    }
-    auto variable = static_cast<unsigned>(reading->second.variable);
-    if (reading->second.version == versions_[variable] && state_[variable] == alone) {
-        state_[variable] = hold;
-    }
-}
-
-bool Walk::may_lose(llvm::Instruction& instruction) const {
-    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
-        return losing_.may_lose(*call);
-    }
-    return llvm::isa<llvm::AtomicRMWInst, llvm::AtomicCmpXchgInst>(instruction);
-}
-
-int Walk::variable_at(llvm::Value* address) const {
-    auto found = slots_.number.find(address);
-    return found == slots_.number.end() ? -1 : static_cast<int>(found->second);
-}
-
-Hold Walk::hold_of(llvm::Value* value) const {
-    value = pointer_behind(value);
-    if (llvm::isa<llvm::Constant, llvm::AllocaInst>(value)) {
-        return nothing;
-    }
-    if (llvm::isa<llvm::Argument>(value)) {
-        return callers_keep_ ? caller : alone;
-    }
-    if (auto* choice = llvm::dyn_cast<llvm::SelectInst>(value)) {
-        return join(hold_of(choice->getTrueValue()), hold_of(choice->getFalseValue()));
-    }
-    auto found = readings_.find(value);
-    if (found == readings_.end()) {
-        return alone;
-    }
-    Reading reading = found->second;
-    if (reading.variable < 0) {
-        return reading.version == memory_version_ ? memory : alone;
-    }
-    if (reading.hold == nothing || reading.hold == caller) {
-        return reading.hold;
-    }
-    auto variable = static_cast<unsigned>(reading.variable);
-    if (reading.version != versions_[variable]) {
-        return alone;
-    }
-    return state_[variable] >= shared ? state_[variable] : held_by(variable);
-}
-
-// `p++` and the like: the variable goes on pointing into the same block.
-bool Walk::is_step_of(llvm::StoreInst& store) const {
-    auto found = readings_.find(pointer_behind(store.getValueOperand()));
-    if (found == readings_.end() || found->second.variable < 0) {
-        return false;
-    }
-    auto variable = static_cast<unsigned>(found->second.variable);
-    return variable_at(store.getPointerOperand()) == found->second.variable &&
-           found->second.version == versions_[variable];
-}
-
-// The states at the start of each block that can be reached.
-using Entries = llvm::DenseMap<llvm::BasicBlock*, State>;
-
-Entries find_entries(llvm::Function& function, const Slots& slots, const Losing& losing,
-                     bool callers_keep) {
-    Entries entries;
-    llvm::BasicBlock* first = &function.getEntryBlock();
-    entries[first] = State(slots.variables.size(), nothing);
+void Flow::find_states() {
+    llvm::BasicBlock* first = &function_.getEntryBlock();
+    entries_[first] = State(slots_.variables.size(), nothing);
     std::vector<llvm::BasicBlock*> pending = {first};
     while (!pending.empty()) {
         llvm::BasicBlock* block = pending.back();
         pending.pop_back();
-        State state = entries[block];
-        Walk walk(slots, losing, callers_keep, state, nullptr);
+        State state = entries_[block];
+        Walk walk(slots_, losing_, callers_keep_, state, nullptr);
         for (llvm::Instruction& instruction : *block) {
             walk.step(instruction);
         }
         for (llvm::BasicBlock* next : llvm::successors(block)) {
-            auto [known, is_new] = entries.try_emplace(next, state);
-            bool changed = is_new;
-            for (unsigned i = 0; i < state.size() && !is_new; i++) {
-                Hold joined = join(known->second[i], state[i]);
-                changed |= joined != known->second[i];
-                known->second[i] = joined;
-            }
-            if (changed) {
+            if (join_into(next, state)) {
                 pending.push_back(next);
             }
         }
+        exits_[block] = std::move(state);
     }
-    return entries;
+}
+
+// True when more is possible at the start of the block than was known.
+bool Flow::join_into(llvm::BasicBlock* block, const State& state) {
+    auto [known, is_new] = entries_.try_emplace(block, state);
+    bool changed = is_new;
+    for (unsigned i = 0; i < state.size() && !is_new; i++) {
+        Hold joined = join(known->second[i], state[i]);
+        changed |= joined != known->second[i];
+        known->second[i] = joined;
+    }
+    return changed;
+}
+
+std::vector<Drop> Flow::drops_in(llvm::BasicBlock& block, State state,
+                                 const llvm::Instruction* end) const {
+    std::vector<Drop> drops;
+    Walk walk(slots_, losing_, callers_keep_, state, &drops);
+    for (llvm::Instruction& instruction : block) {
+        if (&instruction == end) {
+            break;
+        }
+        walk.step(instruction);
+    }
+    return drops;
+}
+
+// Up to there each variable loses at most what it had at the start of the block. Null
+// when that is so for the whole block.
+const llvm::Instruction* Flow::first_event(llvm::BasicBlock& block) const {
+    State state(slots_.variables.size(), nothing);
+    Walk walk(slots_, losing_, callers_keep_, state, nullptr);
+    llvm::SmallSet<int, 8> changed;
+    for (const llvm::Instruction& instruction : block) {
+        int variable = walk.changed_variable(instruction);
+        if (walk.is_event(instruction) ||
+            (variable >= 0 && !changed.insert(variable).second)) {
+            return &instruction;
+        }
+    }
+    return nullptr;
+}
+
+bool only_goes_on(const llvm::BasicBlock* block) {
+    auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+    return branch != nullptr && branch->isUnconditional();
+}
+
+// Where the ways into a block differ in what they have to note before `end`, each
+// notes its own: a call that hardly ever happens must not make the others pay. Empty
+// when they do not differ, or when there is no place to note anything.
+std::vector<Drop> Flow::drops_by_way(llvm::BasicBlock& block,
+                                     const llvm::Instruction* end) const {
+    std::vector<Drop> all;
+    llvm::SmallPtrSet<llvm::BasicBlock*, most_ways> ways;
+    std::vector<std::pair<llvm::Instruction*, unsigned>> usual;
+    bool differ = false;
+    for (llvm::BasicBlock* from : llvm::predecessors(&block)) {
+        auto state = exits_.find(from);
+        if (state == exits_.end() || !ways.insert(from).second) {
+            continue;
+        }
+        std::vector<std::pair<llvm::Instruction*, unsigned>> own;
+        for (Drop drop : drops_in(block, state->second, end)) {
+            own.emplace_back(drop.at, drop.variable);
+            drop.from = from;
+            all.push_back(drop);
+        }
+        if ((!own.empty() && !only_goes_on(from)) || ways.size() > most_ways) {
+            return {};
+        }
+        differ |= ways.size() > 1 && own != usual;
+        usual = std::move(own);
+    }
+    return differ && !function_.hasOptNone() ? all : std::vector<Drop>();
+}
+
+// What has to be noted for callers of any kind, and what else for those that hold
+// nothing.
+std::vector<Drop> joined(std::vector<Drop> known, llvm::ArrayRef<Drop> unknown) {
+    auto key = [](const Drop& drop) {
+        return std::make_tuple(drop.at, drop.variable, drop.from);
+    };
+    llvm::DenseSet<std::tuple<llvm::Instruction*, unsigned, llvm::BasicBlock*>> found;
+    for (const Drop& drop : known) {
+        found.insert(key(drop));
+    }
+    for (Drop drop : unknown) {
+        if (!found.contains(key(drop))) {
+            drop.only_outside = true;
+            known.push_back(drop);
+        }
+    }
+    return known;
 }
 
 } // namespace
 
 std::vector<Drop> find_drops(llvm::Function& function, const Slots& slots,
-                             const Losing& losing, bool callers_keep_arguments) {
-    std::vector<Drop> drops;
+                             const Losing& losing) {
     if (slots.variables.empty()) {
-        return drops;
+        return {};
     }
-    Entries entries = find_entries(function, slots, losing, callers_keep_arguments);
-    for (llvm::BasicBlock& block : function) {
-        auto entry = entries.find(&block);
-        if (entry == entries.end()) {
-            continue;
-        }
-        State state = entry->second;
-        Walk walk(slots, losing, callers_keep_arguments, state, &drops);
-        for (llvm::Instruction& instruction : block) {
-            walk.step(instruction);
-        }
-    }
-    return drops;
+    std::vector<Drop> drops = Flow(function, slots, losing, true).drops();
+    return function.hasAddressTaken()
+               ? joined(std::move(drops), Flow(function, slots, losing, false).drops())
+               : drops;
 }
 
 } // namespace leakline

@@ -15,12 +15,16 @@ namespace leakline {
 struct Drop {
     llvm::Instruction* at; // a store, the end of a scope, or the end of the function
     unsigned variable;     // number in Slots::variables
+    bool only_outside;     // its caller holds what it holds, if it is instrumented
+    // Set when `at` is reached in several ways, and this is one on which the variable
+    // may be the last holder: the block that it comes from.
+    llvm::BasicBlock* from;
 };
 
 // The places where a variable may be the last to hold a reference, in the order of the
-// function's instructions. `callers_keep_arguments`:
-// whoever calls the function holds what it passes until the call is over.
+// function's instructions. Instrumented callers hold what they pass until the call is
+// over; only a function whose address is taken can have others.
 std::vector<Drop> find_drops(llvm::Function& function, const Slots& slots,
-                             const Losing& losing, bool callers_keep_arguments);
+                             const Losing& losing);
 
 } // namespace leakline

@@ -55,8 +55,7 @@ void instrument(llvm::Function& function, const Tools& tools) {
     std::vector<llvm::Instruction*> marks = mark_scopes(function);
     Slots slots = find_slots(function);
     slots.outlive_scopes = has_unwinding || !marks.empty();
-    bool callers_keep = !function.hasAddressTaken();
-    std::vector<Drop> drops = find_drops(function, slots, tools.losing, callers_keep);
+    std::vector<Drop> drops = find_drops(function, slots, tools.losing);
     std::vector<Temporary> temporaries =
         find_temporaries(function, slots, tools.losing);
     MemoryAccesses accesses = find_memory_accesses(function, slots);

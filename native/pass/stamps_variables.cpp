@@ -42,6 +42,7 @@ class Noter {
     void clear(const Slot& slot);
     void clear_outside(const Slot& slot);
     void clear_at(const Slot& slot, llvm::Instruction* before);
+    llvm::Value* site_of(const Drop& drop);
     void drop(const Drop& drop);
     void end(const Slot& slot);
     void end_at(const Slot& slot, llvm::Instruction* end);
@@ -199,7 +200,12 @@ llvm::Value* null_if_same(llvm::IRBuilder<>& builder, llvm::Value* old,
                                 llvm::Constant::getNullValue(old->getType()), old);
 }
 
-void Noter::drop(const Drop& drop) {
+// True when a value is there before the block that its use is in.
+bool is_there_before(const llvm::Value* value) {
+    return llvm::isa<llvm::Constant, llvm::Argument>(value);
+}
+
+llvm::Value* Noter::site_of(const Drop& drop) {
     const Tracked& tracked = tracked_[drop.variable];
     const Slot& slot = *tracked.slot;
     bool is_store = llvm::isa<llvm::StoreInst>(drop.at);
@@ -208,22 +214,40 @@ void Noter::drop(const Drop& drop) {
         return tools_.sites.add({where, &function_, name_of(slot), cause},
                                 tracked.births);
     };
-    llvm::Value* table = is_store ? make(drop.at->getDebugLoc())
-                                  : exits_.site(drop.at, slot.place, make);
-    llvm::IRBuilder<> builder(place_before(drop.at));
-    builder.SetCurrentDebugLocation(drop.at->getDebugLoc());
-    llvm::Value* site = table;
+    if (is_store) {
+        return make(drop.at->getDebugLoc());
+    }
+    return drop.from != nullptr
+               ? exits_.site_coming_from(drop.from, drop.at, slot.place, make)
+               : exits_.site(drop.at, slot.place, make);
+}
+
+void Noter::drop(const Drop& drop) {
+    const Tracked& tracked = tracked_[drop.variable];
+    llvm::AllocaInst* place = tracked.slot->place;
+    llvm::DebugLoc where = drop.at->getDebugLoc();
+    llvm::Value* site = site_of(drop);
+    llvm::Instruction* before =
+        drop.from != nullptr ? drop.from->getTerminator() : place_before(drop.at);
+    llvm::IRBuilder<> builder(before);
+    builder.SetCurrentDebugLocation(where);
     // LLVM 19 may place arithmetic before the label of a landing pad, where it is never
     // run, so the birth stays unknown there.
-    if (!is_unwinding(drop.at->getParent())) {
+    if (!is_unwinding(before->getParent())) {
         auto* birth = builder.CreateLoad(builder.getInt64Ty(), tracked.birth);
-        site = builder.CreateInBoundsGEP(builder.getInt8Ty(), table, birth);
+        site = builder.CreateInBoundsGEP(builder.getInt8Ty(), site, birth);
     }
-    llvm::Value* old = builder.CreateLoad(slot.place->getAllocatedType(), slot.place);
-    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(drop.at)) {
+    llvm::Value* old = builder.CreateLoad(place->getAllocatedType(), place);
+    auto* store = llvm::dyn_cast<llvm::StoreInst>(drop.at);
+    if (store != nullptr &&
+        (drop.from == nullptr || is_there_before(store->getValueOperand()))) {
         old = null_if_same(builder, old, store->getValueOperand());
     }
-    tools_.emitter.lost(place_before(drop.at), old, site, drop.at->getDebugLoc());
+    if (drop.only_outside) {
+        tools_.emitter.lost_outside(before, old, site, where);
+    } else {
+        tools_.emitter.lost(before, old, site, where);
+    }
 }
 
 void Noter::end(const Slot& slot) {

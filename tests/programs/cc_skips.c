@@ -3,6 +3,8 @@
 // the line that loses what the function NAME allocated.
 #include "corpus.h"
 
+#include <pthread.h>
+
 #define ALLOCATES(name)                                                                \
     __attribute__((noinline)) static void* name(void) {                                \
         void* block = malloc(24);                                                      \
@@ -34,6 +36,12 @@ ALLOCATES(same_value_again_bad)
 ALLOCATES(given_again_bad)
 ALLOCATES(found_by_library_bad)
 ALLOCATES(kept_by_global_bad)
+ALLOCATES(on_rare_way_bad)
+ALLOCATES(on_usual_way_bad)
+// Missed by the checker: a function that is called by its address may keep a block.
+ALLOCATES(FN_passed_by_address_bad)
+// Missed by the checker: so may the library.
+ALLOCATES(FN_passed_by_library_bad)
 ALLOCATES(still_held_ok)
 
 // A variable that shares its block passes it on.
@@ -179,6 +187,57 @@ SCENE void globals(void) {
     KEEP(&other);
 }
 
+// Only on one of the ways to a statement is the variable the last holder.
+SCENE void rare_way(int rare) {
+    char* whole = on_rare_way_bad();
+    char* part = whole + 1;
+    KEEP(part);
+    if (rare) {
+        whole = NULL;
+    }
+    part = NULL; // loss(on_rare_way_bad): overwritten part
+    KEEP(part);
+    KEEP(whole);
+}
+
+SCENE void usual_way(int rare) {
+    char* whole = on_usual_way_bad();
+    char* part = whole + 1;
+    KEEP(part);
+    if (rare) {
+        whole = NULL;
+    }
+    part = NULL;
+    KEEP(part);
+    KEEP(whole);
+} // loss(on_usual_way_bad): out-of-scope whole
+
+// A function whose address is taken may be called by the program or by a library; only
+// the program's own code holds what it passes.
+SCENE void take_over(void* given) {
+    KEEP(given);
+} // loss(FN_passed_by_library_bad): out-of-scope given
+
+SCENE void call(void (*function)(void*)) {
+    char* held = FN_passed_by_address_bad();
+    function(held);
+    KEEP(held);
+} // loss(FN_passed_by_address_bad): out-of-scope held
+
+static pthread_key_t key;
+
+static void* leave_to_library(void* unused) {
+    pthread_setspecific(key, FN_passed_by_library_bad());
+    return unused;
+}
+
+SCENE void call_in_library(void (*function)(void*)) {
+    pthread_t thread;
+    pthread_key_create(&key, function);
+    pthread_create(&thread, NULL, leave_to_library, NULL);
+    pthread_join(thread, NULL);
+}
+
 int main(int argc, char** argv) {
     (void)argv;
     copies(argc > 9);
@@ -188,6 +247,10 @@ int main(int argc, char** argv) {
     steps();
     library();
     globals();
+    rare_way(argc > 0);
+    usual_way(argc > 9);
+    call(take_over);
+    call_in_library(take_over);
     scrub();
     return 0;
 }

@@ -1,0 +1,80 @@
+// One walk along the instructions of a block that follows who holds what its variables
+// hold, and finds the drops.
+#pragma once
+#include "stamps_flow.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <vector>
+
+namespace leakline {
+
+// What is known of the value of a variable. From `shared` on: which other variable
+// holds the same, and whether this one may be null instead.
+using Hold = unsigned;
+inline constexpr Hold nothing = 0; // null, or no pointer to the heap
+inline constexpr Hold caller = 1;  // the function's caller holds it, or will
+inline constexpr Hold memory =
+    2; // some memory holds it since it was read or written there
+inline constexpr Hold alone = 3; // nobody else may hold it
+inline constexpr Hold shared = 4;
+
+// What is known where two ways meet.
+Hold join(Hold a, Hold b);
+
+using State = std::vector<Hold>; // by the number of the variable
+
+// A value that was read from a variable or from memory in the current block.
+struct Reading {
+    int variable;     // -1: from memory
+    unsigned version; // of the variable, or of all memory
+    Hold hold;        // of the variable at that time
+};
+
+class Walk {
+  public:
+    Walk(const Slots& slots, const Losing& losing, bool callers_keep, State& state,
+         std::vector<Drop>* drops)
+        : slots_(slots), losing_(losing), callers_keep_(callers_keep), state_(state),
+          drops_(drops), versions_(state.size(), 0) {
+    }
+
+    void step(llvm::Instruction& instruction);
+
+    // True for an instruction that may be noted itself, or after which memory may hold
+    // less. Drops can be noted before what comes before it.
+    bool is_event(const llvm::Instruction& instruction) const;
+
+    // The variable that an instruction gives a value to or ends; -1 if none.
+    int changed_variable(const llvm::Instruction& instruction) const;
+
+  private:
+    void read(llvm::LoadInst& load);
+    void write(llvm::StoreInst& store, unsigned variable);
+    bool is_this(unsigned variable) const;
+    void end(llvm::IntrinsicInst& call);
+    bool is_returned(unsigned variable, llvm::BasicBlock& block) const;
+    void leave(llvm::Instruction& instruction);
+    void lose();
+    void drop(llvm::Instruction& at, unsigned variable);
+    bool pass_on(unsigned variable);
+    void forget(unsigned variable);
+    void release(llvm::CallBase& call);
+    void pass_on_nothing(unsigned variable);
+    void keep(llvm::Value* value, Hold hold);
+    bool may_lose(llvm::Instruction& instruction) const;
+    int variable_at(const llvm::Value* address) const;
+    Hold hold_of(llvm::Value* value) const;
+    bool is_step_of(llvm::StoreInst& store) const;
+
+    const Slots& slots_;
+    const Losing& losing_;
+    bool callers_keep_;
+    State& state_;
+    std::vector<Drop>* drops_; // null while the states are still being found
+    std::vector<unsigned> versions_;
+    unsigned memory_version_ = 0;
+    llvm::DenseMap<llvm::Value*, Reading> readings_;
+};
+
+} // namespace leakline
