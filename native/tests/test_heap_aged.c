@@ -28,15 +28,72 @@ static void blocks_of_two_contexts_share_no_page(void) {
     }
 }
 
-static void blocks_lie_in_order_of_age(void) {
+static void blocks_of_a_page_lie_in_order_of_age(void) {
     struct ll_aged fresh = {0};
     char* before = take(&fresh);
     for (int i = 1; i < 1000; i++) {
         char* now = take(&fresh);
-        CHECK(now == before + 64);
-        ll_heap_release(before);
+        CHECK(now == before + 64 || (uintptr_t)now % LL_PAGE_SIZE == 0);
         before = now;
     }
+}
+
+static void no_block_lies_on_two_pages(void) {
+    enum { ODD_CLASS = 8, ODD_BYTES = 130 };
+    struct ll_aged fresh = {0};
+    bool is_fresh;
+    for (int i = 0; i < 1000; i++) {
+        uintptr_t block =
+            (uintptr_t)ll_aged_allocate(&fresh, ODD_CLASS, ODD_BYTES, 1, &is_fresh);
+        uintptr_t last = block + ll_heap_usable_size((void*)block);
+        CHECK(block >> LL_PAGE_SHIFT == last >> LL_PAGE_SHIFT);
+    }
+}
+
+// A context that comes and goes leaves no page behind that others could use.
+static void empty_pages_go_to_other_contexts(void) {
+    enum { CONTEXTS = 200, BLOCKS = 300 };
+    static struct ll_aged contexts[CONTEXTS];
+    static char* blocks[BLOCKS];
+    uint64_t before = ll_heap_totals().mapped_bytes;
+    for (int i = 0; i < CONTEXTS; i++) {
+        for (int k = 0; k < BLOCKS; k++) {
+            blocks[k] = take(&contexts[i]);
+        }
+        for (int k = 0; k < BLOCKS; k++) {
+            CHECK(ll_heap_release(blocks[k]));
+        }
+    }
+    CHECK(ll_heap_totals().mapped_bytes < before + (1 << 20));
+}
+
+// One block in use keeps its page; its context does not lose the others for it.
+static void a_block_that_stays_keeps_its_page_only(void) {
+    enum { ROUNDS = 1000, BLOCKS = 100 };
+    static char* blocks[BLOCKS];
+    struct ll_aged aged = {0};
+    uint64_t before = ll_heap_totals().mapped_bytes;
+    for (int i = 0; i < ROUNDS; i++) {
+        for (int k = 0; k < BLOCKS; k++) {
+            blocks[k] = take(&aged);
+        }
+        for (int k = 0; k < BLOCKS; k++) {
+            if (k != i % BLOCKS || i % 100 != 0) {
+                CHECK(ll_heap_release(blocks[k]));
+            }
+        }
+    }
+    CHECK(ll_heap_totals().mapped_bytes < before + (1 << 20));
+}
+
+static void allocations_are_counted(void) {
+    struct ll_aged aged = {0};
+    struct ll_heap_totals before = ll_heap_totals();
+    char* block = take(&aged);
+    ll_heap_release(take(&aged));
+    struct ll_heap_totals now = ll_heap_totals();
+    CHECK(now.allocations == before.allocations + 2 && now.frees == before.frees + 1);
+    ll_heap_release(block);
 }
 
 static void freed_memory_is_used_again(void) {
@@ -113,10 +170,14 @@ static void what_is_no_block_is_not_freed(void) {
 }
 
 int main(void) {
-    CHECK(ll_page_states_start() && ll_heap_start() && ll_aged_start());
+    CHECK(ll_page_states_start() && ll_aged_start(1) && ll_heap_start());
     blocks_of_two_contexts_share_no_page();
-    blocks_lie_in_order_of_age();
+    blocks_of_a_page_lie_in_order_of_age();
+    no_block_lies_on_two_pages();
     freed_memory_is_used_again();
+    empty_pages_go_to_other_contexts();
+    a_block_that_stays_keeps_its_page_only();
+    allocations_are_counted();
     half_empty_spans_are_filled_up();
     threads_free_each_others_blocks();
     what_is_no_block_is_not_freed();

@@ -1,8 +1,9 @@
-// Spans for blocks of one *context* (the innermost frames of their allocation's stack)
-// and one class, filled in order of age, so that what is used alike and has lived alike
-// shares pages. A *cursor* goes through one span at a time. Places of freed blocks are
-// used again only in spans that are half empty, and only on pages that are in use
-// anyhow: nothing new comes to lie beside old blocks that nobody touches.
+// Blocks of one *context* (the innermost frames of their allocation's stack) and one
+// class fill strips (heap/strips.h) in order of age, so that what is used alike and has
+// lived alike shares pages. A *cursor* goes through one strip at a time. Places of
+// freed blocks are used again on strips that are empty, or half empty and then only on
+// pages that are in use anyhow: nothing new comes to lie beside old blocks that nobody
+// touches.
 #pragma once
 #include "heap/heap.h"
 #include "heap/span.h"
@@ -11,14 +12,15 @@
 
 // All cursors of one context. All zeros to begin with.
 struct ll_aged {
-    struct ll_aged_cursor* cursors;
+    struct ll_cursor* cursors;
 };
 
-// Guards which list an aged span is in; nests outside the lock of the units.
+// Guards the making of cursors; nests outside the lock of the units.
 extern struct ll_lock ll_aged_lock;
 
-// Takes address space for cursors. False when there is none.
-bool ll_aged_start(void);
+// Takes address space for cursors and strips, which are to have so many pages at least;
+// before the heap's start. False when there is none.
+bool ll_aged_start(size_t least_pages);
 
 // A block of the context; NULL when memory ran out or somebody else, or the code that
 // this signal handler interrupted, is at work there.
@@ -28,15 +30,17 @@ void* ll_aged_allocate(struct ll_aged* aged, unsigned class, size_t size_bytes,
 // Frees the block at `index`; false when none lives there.
 bool ll_aged_release(struct ll_span* span, uint32_t index);
 
+// Blocks that were allocated so far. Near the truth while others go on.
+uint64_t ll_aged_allocations(void);
+
 // What live blocks use of a page, and their class. False unless the page belongs to a
-// span that blocks are kept apart in, that no cursor is in, and whose blocks are small
-// enough to share a page. For a stopped world.
+// closed strip whose blocks are small enough to share a page. For a stopped world.
 bool ll_aged_use_of_page(uintptr_t page, struct ll_granules* used, uint32_t* class);
 
-// Whether the span of an address is such a one and half of it or more is free, as far
+// Whether the strip of an address is such a one and half of it or more is free, as far
 // as can be told while others work on it.
 bool ll_aged_is_sparse(uintptr_t address);
 
-// In a forked child: spans stay, but no new block is aged and none is given back, for
+// In a forked child: strips stay, but no new block is aged and none is given back, for
 // other threads may have been in the middle of it.
 void ll_aged_fork_child(void);

@@ -1,21 +1,20 @@
-// How pages of aged spans are used, for whoever wants to merge them.
+// How pages of strips are used, for whoever wants to merge them.
 #include "heap/aged.h"
+#include "heap/strips.h"
 #include "os/memory.h"
 
 enum { SHARING_MAX = LL_PAGE_SIZE / 2 };
 
-static bool is_closed(const struct ll_span* span) {
-    uint8_t list = __atomic_load_n(&span->list, __ATOMIC_SEQ_CST);
-    return __atomic_load_n(&span->kind, __ATOMIC_RELAXED) == LL_SPAN_SMALL &&
-           __atomic_load_n(&span->owner, __ATOMIC_SEQ_CST) == LL_OWNER_AGED &&
-           (list == LL_LIST_NONE || list == LL_LIST_REUSABLE) &&
-           span->block_size <= SHARING_MAX;
+// The closed strip of a page whose blocks are small enough to share it.
+static const struct ll_strip* shareable_at(uintptr_t page) {
+    return ll_span_of((void*)page)->block_size <= SHARING_MAX
+               ? ll_strips_closed_at(page)
+               : NULL;
 }
 
 bool ll_aged_is_sparse(uintptr_t address) {
-    const struct ll_span* span = ll_span_of((void*)address);
-    return is_closed(span) &&
-           __atomic_load_n(&span->remote, __ATOMIC_RELAXED) >= span->capacity / 2;
+    const struct ll_strip* strip = shareable_at(address);
+    return strip != NULL && ll_strip_is_sparse(strip);
 }
 
 // Both offsets are in bytes from the start of the page.
@@ -28,7 +27,7 @@ static void mark_used(struct ll_granules* used, uintptr_t start, uintptr_t end) 
 bool ll_aged_use_of_page(uintptr_t page, struct ll_granules* used, uint32_t* class) {
     const struct ll_span* span = ll_span_of((void*)page);
     *used = (struct ll_granules){0};
-    if (!is_closed(span)) {
+    if (shareable_at(page) == NULL) {
         return false;
     }
     *class = span->class;

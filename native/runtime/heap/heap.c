@@ -12,22 +12,25 @@
 #include "heap/remote.h"
 #include "heap/threads.h"
 
-static const struct ll_segregation* segregation;
+static ll_class_allocator* class_allocator = ll_heap_allocate_in_common;
 
-void ll_heap_segregate(const struct ll_segregation* rules) {
+void ll_heap_segregate(ll_class_allocator* allocate) {
     ll_classes_veil();
-    __atomic_store_n(&segregation, rules, __ATOMIC_RELEASE);
+    __atomic_store_n(&class_allocator, allocate, __ATOMIC_RELEASE);
 }
 
-static LL_NOINLINE void* allocate_in_common(unsigned class, size_t size_bytes,
-                                            ll_site site, bool* is_fresh) {
+void* ll_heap_allocate_in_common(unsigned class, size_t size_bytes, ll_site site,
+                                 bool* is_fresh) {
     struct ll_turn turn = ll_turn_begin();
     if (turn.heap == NULL) {
         return NULL;
     }
     ll_fork_note_allocation();
     void* block = NULL;
-    struct ll_span* span = ll_local_refill(turn.heap, class);
+    struct ll_span* span = turn.heap->current[class];
+    if (!ll_span_has_block(span)) {
+        span = ll_local_refill(turn.heap, class);
+    }
     if (span != NULL) {
         uint64_t previous_word;
         block = ll_span_take(span, size_bytes, site, turn.heap->birth, &previous_word);
@@ -37,25 +40,10 @@ static LL_NOINLINE void* allocate_in_common(unsigned class, size_t size_bytes,
     return block;
 }
 
-// A block among its like, or else in the common heap.
-static LL_NOINLINE void* allocate_segregated(unsigned class, size_t size_bytes,
-                                             ll_site site, bool* is_fresh) {
-    void* block = segregation->allocate(class, size_bytes, site, is_fresh);
-    if (block == NULL) {
-        block = allocate_in_common(class, size_bytes, site, is_fresh);
-        if (block != NULL) {
-            segregation->settled_in_common(block, size_bytes, site);
-        }
-    }
-    return block;
-}
-
 static LL_NOINLINE void* allocate_in_class(unsigned class, size_t size_bytes,
                                            ll_site site, enum ll_pages wish) {
     bool is_fresh = false;
-    void* block = segregation != NULL
-                      ? allocate_segregated(class, size_bytes, site, &is_fresh)
-                      : allocate_in_common(class, size_bytes, site, &is_fresh);
+    void* block = class_allocator(class, size_bytes, site, &is_fresh);
     if (wish == LL_PAGES_ZEROED && block != NULL && !is_fresh) {
         memset(block, 0, size_bytes);
     }

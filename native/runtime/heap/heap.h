@@ -65,14 +65,13 @@ bool ll_heap_ignore(const void* block);
 // From now on, blocks that the calling thread allocates are ignored (or no longer).
 void ll_heap_ignore_new(bool on);
 
-// How blocks of the classes are kept apart, once a lens asks for it: `allocate` has a
-// place for the block, or NULL for the common heap, which `settled_in_common` is then
-// told of. Both serve any thread and any signal handler.
-struct ll_segregation {
-    void* (*allocate)(unsigned class, size_t size_bytes, ll_site site, bool* is_fresh);
-    void (*settled_in_common)(void* block, size_t size_bytes, ll_site site);
-};
-void ll_heap_segregate(const struct ll_segregation* rules);
+// How blocks of the classes are kept apart, once a lens asks for it: it has a place for
+// each block, which may be one in the common heap. Serves any thread and any signal
+// handler. NULL when memory ran out; `is_fresh` tells of a block that reads as zeros.
+typedef void* ll_class_allocator(unsigned class, size_t size_bytes, ll_site site,
+                                 bool* is_fresh);
+void ll_heap_segregate(ll_class_allocator* allocate);
+ll_class_allocator ll_heap_allocate_in_common;
 
 // Thread life: ll_heap_thread_exit hands the thread's spans to those who need them;
 // the thread may still allocate and free after it.

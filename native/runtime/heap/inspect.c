@@ -1,6 +1,7 @@
 // Walks over all blocks, for looks at a stopped world.
 #include "heap/inspect.h"
 
+#include "heap/aged.h"
 #include "heap/headers.h"
 #include "heap/threads.h"
 #include "heap/units.h"
@@ -73,7 +74,7 @@ static bool count_block(struct ll_block block, void* context) {
 }
 
 static uint64_t count_allocations(void) {
-    uint64_t result = ll_headers_past_allocations();
+    uint64_t result = ll_headers_past_allocations() + ll_aged_allocations();
     uintptr_t offset = 0;
     struct ll_span* span;
     while ((span = next_span(&offset)) != NULL) {

@@ -65,7 +65,29 @@ static struct ll_span* try_to_create(unsigned class) {
     return span;
 }
 
-static struct ll_span* create(unsigned class) {
+static void give_up_if_empty(struct ll_heap* heap, unsigned class) {
+    struct ll_span* span = heap->current[class];
+    if (span != &ll_no_span && ll_span_is_empty(span)) {
+        heap->current[class] = &ll_no_span;
+        dissolve(span);
+    }
+    span = heap->partial[class];
+    if (span != NULL && ll_span_is_empty(span)) {
+        unlink_from(&heap->partial[class], span);
+        dissolve(span);
+    }
+}
+
+void ll_local_give_up_empty(struct ll_heap* heap) {
+    for (unsigned class = 0; class < LL_CLASS_COUNT; class++) {
+        give_up_if_empty(heap, class);
+    }
+}
+
+static struct ll_span* create(struct ll_heap* heap, unsigned class) {
+    if (!ll_units_has_dirty(ll_classes[class].unit_count)) {
+        ll_local_give_up_empty(heap);
+    }
     if (made_since_sweep++ >= abandoned_count && abandoned_count > 0) {
         ll_abandoned_sweep();
     }
@@ -95,7 +117,7 @@ static struct ll_span* obtain(struct ll_heap* heap, unsigned class) {
     struct ll_span* span = take_abandoned(class);
     bool is_new = span == NULL;
     if (is_new) {
-        span = create(class);
+        span = create(heap, class);
     }
     if (span != NULL) {
         set_owner(span, (uintptr_t)heap);

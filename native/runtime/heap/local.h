@@ -48,6 +48,9 @@ struct ll_span* ll_local_refill(struct ll_heap* heap, unsigned class);
 void ll_local_emptied(struct ll_heap* heap, struct ll_span* span);
 void ll_local_no_longer_full(struct ll_heap* heap, struct ll_span* span);
 
+// Gives up empty spans that were worth keeping. The lock of the units is held.
+void ll_local_give_up_empty(struct ll_heap* heap);
+
 // Leaves all spans without an owner, to be adopted. The lock of the units is held.
 void ll_local_abandon_all(struct ll_heap* heap);
 

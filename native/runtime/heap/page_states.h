@@ -48,7 +48,11 @@ LL_INLINE bool ll_page_is_watched(uintptr_t address) {
 
 // A block was born there.
 LL_INLINE void ll_page_states_born(uintptr_t start, size_t size_bytes) {
-    if (LL_UNLIKELY(ll_page_states.table != NULL)) {
+    if (LL_LIKELY(ll_page_states.table == NULL)) {
+        return;
+    }
+    bool is_on_one_page = start % LL_PAGE_SIZE + size_bytes <= LL_PAGE_SIZE;
+    if (LL_UNLIKELY(!is_on_one_page || ll_page_is_watched(start))) {
         ll_page_states_end_watch(start, size_bytes);
     }
 }

@@ -40,7 +40,7 @@ enum ll_span_kind {
 enum {
     LL_OWNER_NONE = 2,      // large blocks and free runs
     LL_OWNER_ABANDONED = 4, // its thread has ended; guarded by the lock of the units
-    LL_OWNER_AGED = 8,      // nobody's: holds blocks of one context (heap/aged.h)
+    LL_OWNER_AGED = 8,      // nobody's: lent out in strips (heap/strips.h)
     LL_OWNER_FULL = 1,
 };
 
@@ -81,9 +81,6 @@ enum {
     LL_LIST_NONE,
     LL_LIST_PARTIAL,
     LL_LIST_FULL,
-    // Of aged spans, guarded by their lock:
-    LL_LIST_OPEN,     // the one that its cursor takes blocks from
-    LL_LIST_REUSABLE, // half empty or more, in its cursor's list
 };
 
 // The heap's range in use, and the span of each unit of it.

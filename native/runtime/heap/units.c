@@ -5,6 +5,7 @@
 #include "heap/headers.h"
 #include "heap/page_states.h"
 #include "heap/runs.h"
+#include "heap/strips.h"
 #include "heap/thrift.h"
 #include "os/memory.h"
 
@@ -93,7 +94,8 @@ static void put_in(uintptr_t start, size_t count, bool zeroed) {
 static bool publish(size_t count) {
     struct ll_span** spans = ll_arena_take(&table, count * sizeof *spans);
     size_t used_bytes = ll_range.used_bytes + (count << LL_UNIT_SHIFT);
-    if (spans == NULL || !ll_page_states_extend(ll_range.start, used_bytes)) {
+    if (spans == NULL || !ll_page_states_extend(ll_range.start, used_bytes) ||
+        !ll_strips_extend(used_bytes)) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -195,6 +197,10 @@ bool ll_units_take(size_t count, size_t alignment, enum ll_pages wish,
     }
     cut(found, run->start, count);
     return true;
+}
+
+bool ll_units_has_dirty(size_t count) {
+    return ll_runs_find(&dirty_runs, count) != NULL;
 }
 
 bool ll_units_take_following(uintptr_t end, size_t count) {

@@ -23,6 +23,9 @@ struct ll_run {
 bool ll_units_take(size_t count, size_t alignment, enum ll_pages wish,
                    struct ll_run* run);
 
+// Whether so many units are to be had that already take memory.
+bool ll_units_has_dirty(size_t count);
+
 // Takes the units that follow a run, if they are free or can be had.
 bool ll_units_take_following(uintptr_t end, size_t count);
 

@@ -16,7 +16,10 @@
 
 struct ll_pages_lens ll_pages;
 
-enum { DROP_NS_AT_FIRST = 500 };
+enum {
+    DROP_NS_AT_FIRST = 500,
+    FAULT_AROUND_PAGES = 16, // that a touch brings back where the watch is coarse
+};
 
 static bool is_settled; // between ll_pages_settle and ll_pages_resume
 
@@ -32,7 +35,8 @@ bool ll_pages_prepare(void) {
     ll_pages.ended = NULL;
     ll_pages.is_coarse = verdict == LL_PRESENCE_COARSE;
     if (!ll_page_contexts_start((unsigned)ll_options.context_depth,
-                                (unsigned)ll_options.context_blocks)) {
+                                (unsigned)ll_options.context_blocks,
+                                ll_pages.is_coarse ? FAULT_AROUND_PAGES : 1)) {
         ll_pages.ended = "there was no memory to keep blocks apart";
     }
     if (ll_options.compact) {

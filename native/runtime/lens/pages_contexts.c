@@ -1,8 +1,7 @@
 #include "lens/pages_contexts.h"
 
-#include <string.h>
-
 #include "heap/aged.h"
+#include "heap/arena.h"
 #include "heap/heap.h"
 #include "heap/page_states.h"
 #include "lens/pages_candidates.h"
@@ -18,29 +17,27 @@ enum {
     CONTEXTS = ENTRIES / 4 * 3,
     NUMBER_BITS = 16,
     CONTEXT_NUMBERS = 1 << NUMBER_BITS,
-    MEMO_BITS = 15,
-    MEMOS = 1 << MEMO_BITS,
     DEPTH_MAX = 32,
 };
 
 struct context {
     struct ll_aged aged;
-    uint32_t is_aged; // has spans of its own
+    uint32_t is_aged; // has pages of its own
     struct ll_candidates candidates;
 };
 
 // A context in the table: what tells it from others, and its number; 0: none.
 typedef uint64_t entry;
 
-// The context of a site, found before: site and number of the context.
-typedef uint64_t memo;
-
 static struct context* contexts; // in order of their first block
 static uint32_t context_count;
 // Of three tables, one behind the other, so that few contexts take little memory. New
 // contexts go into the last of those that the ones before it do not suffice for.
 static entry* entries;
-static memo* memos;
+// The number of each site's context; 0: not known yet.
+static struct ll_arena site_arena;
+static struct ll_lock site_lock; // never waited for
+static size_t site_count;
 static unsigned context_depth;
 
 static uint64_t mix(uint64_t hash, uint64_t pc) {
@@ -49,11 +46,10 @@ static uint64_t mix(uint64_t hash, uint64_t pc) {
 }
 
 static uint64_t hash_of(ll_site site) {
-    struct ll_node node;
+    uintptr_t pc;
     uint64_t hash = 1;
-    for (unsigned i = 0; i < context_depth && ll_node_get(site, &node); i++) {
-        hash = mix(hash, node.pc);
-        site = node.parent;
+    for (unsigned i = 0; i < context_depth && ll_node_step(site, &pc, &site); i++) {
+        hash = mix(hash, pc);
     }
     return hash | (uint64_t)1 << NUMBER_BITS;
 }
@@ -125,59 +121,92 @@ static struct context* find_by_hash(uint64_t hash) {
     return NULL;
 }
 
-static LL_NOINLINE struct context* find_slowly(ll_site site, memo* place) {
+static uint16_t* number_of_site(ll_site site) {
+    return &((uint16_t*)site_arena.start)[site];
+}
+
+static bool has_place(ll_site site) {
+    return LL_LIKELY(site < __atomic_load_n(&site_count, __ATOMIC_ACQUIRE));
+}
+
+// Makes room for the numbers of sites up to that one.
+static void extend_sites(ll_site site) {
+    enum { STEP = 4096 };
+    if (has_place(site) || !ll_lock_try(&site_lock)) {
+        return;
+    }
+    size_t count = (site / STEP + 1) * (size_t)STEP;
+    size_t missing = count > site_count ? count - site_count : 0;
+    if (ll_arena_take(&site_arena, missing * sizeof(uint16_t)) != NULL) {
+        __atomic_store_n(&site_count, site_count + missing, __ATOMIC_RELEASE);
+    }
+    ll_lock_drop_unwaited(&site_lock);
+}
+
+static LL_NOINLINE struct context* find_slowly(ll_site site) {
     struct context* context = find_by_hash(hash_of(site));
-    if (context != NULL) {
-        uint64_t index = (uint64_t)(context - contexts);
-        __atomic_store_n(place, (uint64_t)site << 32 | index, __ATOMIC_RELAXED);
+    extend_sites(site);
+    if (context != NULL && site != 0 && has_place(site)) {
+        __atomic_store_n(number_of_site(site), (uint16_t)(context - contexts),
+                         __ATOMIC_RELAXED);
     }
     return context;
 }
 
 static struct context* find(ll_site site) {
-    memo* place = &memos[site % MEMOS];
-    memo known = __atomic_load_n(place, __ATOMIC_RELAXED);
-    return LL_LIKELY(known >> 32 == site && site != 0) ? &contexts[(uint32_t)known]
-                                                       : find_slowly(site, place);
-}
-
-static void* allocate(unsigned class, size_t size_bytes, ll_site site, bool* is_fresh) {
-    struct context* context = find(site);
-    bool is_aged =
-        context != NULL && __atomic_load_n(&context->is_aged, __ATOMIC_RELAXED) != 0;
-    return is_aged ? ll_aged_allocate(&context->aged, class, size_bytes, site, is_fresh)
-                   : NULL;
+    uint16_t number =
+        has_place(site) ? __atomic_load_n(number_of_site(site), __ATOMIC_RELAXED) : 0;
+    return LL_LIKELY(number != 0) ? &contexts[number] : find_slowly(site);
 }
 
 static bool is_alive(const void* context, void* block) {
     return ll_heap_is_block(block) && find(ll_heap_site(block)) == context;
 }
 
-static void settled_in_common(void* block, size_t size_bytes, ll_site site) {
-    ll_page_states_born((uintptr_t)block, size_bytes);
-    struct context* context = find(site);
-    if (context != NULL && context->is_aged == 0 &&
+// Whether the context has pages of its own; one that there is no room for never has.
+static bool is_aged(const struct context* context) {
+    return context != NULL && __atomic_load_n(&context->is_aged, __ATOMIC_RELAXED) != 0;
+}
+
+static void settle_in_common(struct context* context, void* block) {
+    if (context != NULL && !is_aged(context) &&
         ll_candidates_born(&context->candidates, block, context, is_alive)) {
         __atomic_store_n(&context->is_aged, 1, __ATOMIC_RELAXED);
     }
 }
 
+// A block among its like, or else in the common heap.
+static void* allocate(unsigned class, size_t size_bytes, ll_site site, bool* is_fresh) {
+    struct context* context = find(site);
+    void* block = NULL;
+    if (is_aged(context)) {
+        block = ll_aged_allocate(&context->aged, class, size_bytes, site, is_fresh);
+    }
+    if (block == NULL) {
+        block = ll_heap_allocate_in_common(class, size_bytes, site, is_fresh);
+        if (block != NULL) {
+            ll_page_states_born((uintptr_t)block, size_bytes);
+            settle_in_common(context, block);
+        }
+    }
+    return block;
+}
+
 void ll_page_contexts_forget_sites(void) {
-    if (memos != NULL) {
-        memset(memos, 0, MEMOS * sizeof *memos);
+    for (size_t site = 0; site < site_count; site++) {
+        __atomic_store_n(number_of_site((ll_site)site), 0, __ATOMIC_RELAXED);
     }
 }
 
-bool ll_page_contexts_start(unsigned depth, unsigned live_blocks) {
-    static const struct ll_segregation rules = {allocate, settled_in_common};
+bool ll_page_contexts_start(unsigned depth, unsigned live_blocks, size_t least_pages) {
     context_depth = depth < DEPTH_MAX ? depth : DEPTH_MAX;
     contexts = ll_memory_map(CONTEXTS * sizeof *contexts);
     entries = ll_memory_map(ENTRIES * sizeof *entries);
-    memos = ll_memory_map(MEMOS * sizeof *memos);
-    if (contexts == NULL || entries == NULL || memos == NULL || !ll_aged_start() ||
-        !ll_candidates_start(live_blocks)) {
+    if (contexts == NULL || entries == NULL ||
+        !ll_arena_start(&site_arena, ((size_t)1 << 32) * sizeof(uint16_t)) ||
+        !ll_aged_start(least_pages) || !ll_candidates_start(live_blocks)) {
         return false;
     }
-    ll_heap_segregate(&rules);
+    ll_heap_segregate(allocate);
     return true;
 }

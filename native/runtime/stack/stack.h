@@ -94,6 +94,9 @@ struct ll_node {
 
 // False for ids that are not used: 0, beyond the count, and a few others.
 bool ll_node_get(uint32_t node, struct ll_node* result);
+
+// The same for its code address and its parent alone, which is quicker.
+bool ll_node_step(uint32_t node, uintptr_t* pc, uint32_t* parent);
 uint32_t ll_node_count(void); // ids are 1 .. count
 
 // Nodes may be given up when nobody holds them any more, and the others then get new

@@ -204,6 +204,17 @@ bool ll_node_get(uint32_t id, struct ll_node* result) {
     return true;
 }
 
+bool ll_node_step(uint32_t id, uintptr_t* pc, uint32_t* parent) {
+    if (id == 0 || id > ll_node_count()) {
+        return false;
+    }
+    ll_node_key key =
+        atomic_load_explicit(&ll_trie.nodes[id].key, memory_order_acquire);
+    *pc = key & LL_KEY_PC_MASK;
+    *parent = ll_trie.nodes[id].parent;
+    return key != 0;
+}
+
 uint32_t ll_stack_child(uint32_t parent, uintptr_t pc, uint16_t flags) {
     return ll_trie.nodes == NULL ? 0
                                  : ll_trie_child(parent, ll_node_key_of(pc, flags, 0));
