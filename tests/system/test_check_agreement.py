@@ -75,6 +75,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "pages_many_stacks.c": (),
     "pages_staleness.c": ("0.1",),
     "pages_touched.c": (),
+    "patch_crowded.c": (),
     "patch_robustness.cpp": (),
     "process_bad_frees.c": ("twice",),
     "process_children.c": ("fork",),
