@@ -1,7 +1,9 @@
 // Lens `pages` without its companion: the tests scan and watch themselves, by a clock
 // of their own. Each trap that could make a block look idle for longer than it is has a
 // test.
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -272,6 +274,56 @@ static void bounds_outlive_a_fork_that_copies(void) {
     CHECK(idle_ms(blocks[400], 5000) == 0);
 }
 
+// The kernel's answer is written by hand, since no page migrates at will: a page that
+// is on its way shows as one that was swapped out.
+static void a_page_on_its_way_to_another_place_counts_as_touched(void) {
+    struct ll_presence told = {.pagemap = memfd_create("pagemap", MFD_CLOEXEC),
+                               .faults = LL_NO_FAULTS};
+    uint64_t on_its_way = UINT64_C(1) << 62;
+    off_t end = (off_t)((ll_page_states.start >> LL_PAGE_SHIFT) + ll_page_states.count);
+    watch_everything(1000);
+    CHECK(ftruncate(told.pagemap, end * (off_t)sizeof on_its_way) == 0);
+    CHECK(pwrite(told.pagemap, &on_its_way, sizeof on_its_way,
+                 (off_t)((uintptr_t)blocks[50] >> LL_PAGE_SHIFT) *
+                     (off_t)sizeof on_its_way) == sizeof on_its_way);
+    CHECK(ll_watch_scan(&ll_pages.watch, &told, test_clock));
+    CHECK(idle_ms(blocks[50], 5000) == 0);
+    CHECK(idle_ms(blocks[450], 5000) == 3999);
+    close(told.pagemap);
+}
+
+// Whether the mapping of an address is one that the kernel makes no huge pages in.
+static bool has_no_huge_pages(const void* address) {
+    char line[4096];
+    bool is_here = false;
+    bool result = false;
+    FILE* maps = fopen("/proc/self/smaps", "r");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        uintptr_t start;
+        uintptr_t end;
+        if (sscanf(line, "%lx-%lx ", &start, &end) == 2) {
+            is_here = start <= (uintptr_t)address && (uintptr_t)address < end;
+        } else if (is_here && strncmp(line, "VmFlags:", 8) == 0) {
+            result = strstr(line, " nh") != NULL;
+        }
+    }
+    if (maps != NULL) {
+        fclose(maps);
+    }
+    return result;
+}
+
+static void no_huge_page_stands_for_many(void) {
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) {
+        fprintf(stderr, "the system has no huge pages: their guard is untested\n");
+        return;
+    }
+    void* large = ll_heap_allocate(16 << 20, SITE);
+    CHECK(has_no_huge_pages(blocks[50]));
+    CHECK(has_no_huge_pages(large));
+    ll_heap_release(large);
+}
+
 static void nothing_is_idle_when_the_kernel_does_not_tell(void) {
     struct ll_presence refused = {.pagemap = -1, .can_scan = presence.can_scan};
     watch_everything(1000);
@@ -378,6 +430,8 @@ int main(void) {
     what_was_used_before_it_was_watched_is_not_never_used();
     no_more_is_taken_out_at_once_than_asked_for();
     pages_given_back_read_as_zeros();
+    a_page_on_its_way_to_another_place_counts_as_touched();
+    no_huge_page_stands_for_many();
     nothing_is_idle_when_the_kernel_does_not_tell();
     bounds_begin_anew_when_memory_was_reclaimed();
     a_reclaim_during_a_scan_counts_for_the_next();
