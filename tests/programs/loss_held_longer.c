@@ -28,6 +28,11 @@ CASE char* FN_replaced_bad(size_t size) {
     return malloc(size);
 }
 
+// Missed by the checker: inline assembly that sees the variable might keep it.
+CASE char* FN_dead_in_caller_bad(size_t size) {
+    return malloc(size);
+}
+
 CASE char* popped_ok(size_t size) {
     return malloc(size);
 }
@@ -75,6 +80,25 @@ CASE void replace(char* with) {
     current = with; // loss(FN_replaced_bad): current [overwritten]
 }
 
+CASE void forget(void) {
+    current = NULL;
+    KEEP(&current);
+}
+
+CASE void count(const char* text) {
+    letters += strlen(text);
+}
+
+// Optimised code needs `looked` no more when it is forgotten, but still has it in a
+// register that `forget` keeps.
+CASE int read_current(void) {
+    char* looked = current;
+    count(looked);
+    count(looked);
+    forget();
+    return 3;
+}
+
 static char* filled(char* text) {
     strcpy(text, "some text");
     return text;
@@ -87,9 +111,11 @@ int main(void) {
     result += read_first();
     replace(filled(FN_replaced_bad(300)));
     replace(NULL);
+    current = filled(FN_dead_in_caller_bad(500));
+    result += read_current();
     push(filled(popped_ok(400)));
     free(pop());
     KEEP(&first_node);
     KEEP(&current);
-    return result == 3 ? 0 : 1;
+    return result == 6 ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 """Every way in which memory with the last reference goes, and the name of the slot."""
 
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,3 +125,53 @@ def test_what_an_unloaded_library_held_is_lost_where_it_is_unloaded(
     loss = found["FN_only_in_plugin_bad"]["loss"]
     assert loss["cause"] == "unmapped"
     assert [frame["function"] for frame in loss["frames"][:2]] == ["unload", "main"]
+
+
+LIBRARY = """
+#include <stdlib.h>
+
+#define CASE __attribute__((noipa, optimize("no-optimize-sibling-calls")))
+
+static __thread char* volatile hidden;
+static __thread struct { char* volatile first; char* volatile second; } pair;
+__thread char* volatile shown;
+
+CASE char* of_hidden_bad(void) { return malloc(111); }
+CASE char* of_pair_bad(void) { return malloc(222); }
+CASE char* of_shown_bad(void) { return malloc(333); }
+
+CASE void fill(void) {
+    hidden = of_hidden_bad();
+    pair.second = of_pair_bad();
+    shown = of_shown_bad();
+}
+
+CASE void empty(void) {
+    hidden = NULL;
+    pair.second = NULL;
+    shown = NULL;
+}
+"""
+USER = (
+    "void fill(void); void empty(void); int main(void) { fill(); empty(); return 0; }"
+)
+
+
+@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
+def test_thread_local_variables_of_a_library_are_named(
+    optimisation: str, tmp_path: Path
+) -> None:
+    (tmp_path / "library.c").write_text(LIBRARY)
+    (tmp_path / "user.c").write_text(USER)
+    compiler = ["gcc", "-g", optimisation]
+    library = ["-shared", "-fPIC", "library.c", "-o", "liblibrary.so"]
+    program = ["user.c", "-L.", "-llibrary", "-Wl,-rpath,$ORIGIN", "-o", "user"]
+    for arguments in (library, program):
+        subprocess.run([*compiler, *arguments], cwd=tmp_path, check=True)
+    found = losses(watch_in(tmp_path, [tmp_path / "user"], "--lens", "loss"))
+    slots = {name: finding["loss"]["slot"] for name, finding in found.items()}
+    assert slots == {
+        "of_hidden_bad": "hidden",
+        "of_pair_bad": "pair.second",
+        "of_shown_bad": "shown",
+    }

@@ -58,6 +58,7 @@ def test_the_path_leads_from_the_allocation_to_the_loss(
     assert [text.partition(" //")[0] for text in passed[at + 1 : at + 4]] == wanted
 
 
+IN_MEMORY = ("overwritten", "current")
 MARK = re.compile(r"// loss\((\w+)\): (\w+) \[([\w-]+)\]")
 
 
@@ -70,6 +71,9 @@ def test_what_a_variable_holds_for_longer_than_memory_is_followed(
         finding["allocation"]["frames"][0]["function"]: finding
         for finding in outcome.report["findings"]
     }
+    dead = found.pop("FN_dead_in_caller_bad")["loss"]
+    holder = ("out-of-scope", "looked") if optimisation == "-O0" else IN_MEMORY
+    assert (dead["cause"], dead["slot"]) == holder
     lines = (PROGRAMS / "loss_held_longer.c").read_text().splitlines()
     marks = {
         mark[1]: (number, mark[2], mark[3])

@@ -19,6 +19,7 @@ from leakline.symbols.elf import ElfError
 from leakline.symbols.locals import FunctionLocals, Local, Place, function_locals
 from leakline.symbols.machine_code import CodeFile, MachineCode
 from leakline.symbols.resolve import Module, debug_files, module_file
+from leakline.symbols.thread_table import read_thread_table
 
 # Debug information read for this in one report; a megabyte takes a quarter of a second.
 UNITS_LIMIT_BYTES = 24 << 20
@@ -31,6 +32,7 @@ class OpenModule(NamedTuple):
     targets: CallTargets
     symbols: DataSymbols
     thread_symbols: DataSymbols
+    thread_table: dict[int, int]
     units: DwarfUnits | None
 
 
@@ -129,8 +131,8 @@ def _open(module: Module) -> OpenModule | None:
         targets = call_targets(elf, code)
         symbols = read_data_symbols(elf)
         thread_symbols = read_thread_symbols(elf)
+        thread_table = read_thread_table(elf, code)
     except (ElfError, OSError):
         return None
-    return OpenModule(
-        code, targets, symbols, thread_symbols, open_units(debug_files(module))
-    )
+    units = open_units(debug_files(module))
+    return OpenModule(code, targets, symbols, thread_symbols, thread_table, units)

@@ -83,7 +83,11 @@ class Losses:
         return self._hints.reader
 
     def explain_all(self, keys: Sequence[GroupKey], birth: int = 0) -> Explained:
-        """The loss of several groups that read the same; that of the first is shown."""
+        """The loss of several groups that read the same.
+
+        That of the first is shown, or of the first one that a second run saw.
+        """
+        keys = sorted(keys, key=lambda key: not self._is_seen(key))
         first = self.explain(keys[0], birth)
         if len(keys) == 1 or first.loss is None:
             return first
@@ -99,6 +103,11 @@ class Losses:
         if len(set(ways)) > 1:
             notes.append(f"One of {len(set(ways))} call stacks of the loss is shown.")
         return Explained(replace(first.loss, slot=slot), first.path, tuple(notes))
+
+    def _is_seen(self, key: GroupKey) -> bool:
+        loss = 0 if key.cause is LossCause.NOT_IN_MEMORY else key.loss
+        trace = self.traces.get(TraceKey(key.stack, loss))
+        return trace is not None and trace.outcome is Refined.LOST
 
     def explain(self, key: GroupKey, birth: int = 0) -> Explained:
         """The loss of a group's blocks.

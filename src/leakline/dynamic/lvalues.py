@@ -132,18 +132,28 @@ class Lvalues:
         if slot is not None:
             place = Place(None, slot + inside)
             return self._local(instruction.ip, place)
-        indexed = instruction.memory_index != Register.NONE
         displacement = _displacement(instruction) + inside
+        if int(instruction.memory_base) or int(instruction.memory_index):
+            return self._behind_register(code, instruction, displacement, depth)
+        if instruction.segment_prefix == Register.FS:
+            return self._thread_local(instruction.ip, displacement)
+        return self._global(instruction.ip, displacement)
+
+    def _behind_register(
+        self, code: MachineCode, instruction: Instruction, displacement: int, depth: int
+    ) -> Lvalue | None:
+        """The place at a distance from where a register points."""
+        base = int(instruction.memory_base)
+        in_thread = self._thread_offset(code, instruction.ip, base, depth)
+        if in_thread is not None:
+            return self._thread_local(instruction.ip, in_thread + displacement)
+        indexed = instruction.memory_index != Register.NONE
         for register in (instruction.memory_base, instruction.memory_index):
             if register != Register.NONE:
                 pointer = self._register(code, instruction.ip, int(register), depth)
                 if pointer is not None:
                     return _behind(pointer, displacement, indexed=indexed)
-        if indexed or int(instruction.memory_base):
-            return None
-        if instruction.segment_prefix == Register.FS:
-            return self._thread_local(instruction.ip, displacement)
-        return self._global(instruction.ip, displacement)
+        return None
 
     def _register(
         self, code: MachineCode, address: int, register: int, depth: int
@@ -211,6 +221,35 @@ class Lvalues:
         symbols = opened.thread_symbols if opened is not None else None
         found = symbols.find(distance) if symbols is not None else None
         return self._variable(address, *found) if found is not None else None
+
+    def _thread_offset(
+        self, code: MachineCode, address: int, register: int, depth: int
+    ) -> int | None:
+        """Where among a library's thread-local variables a register points."""
+        if depth > _DEEPEST:
+            return None
+        for at, before in _backwards(code, address, register):
+            if before is None:
+                call = None if at in code.branch_targets else _ending_at(code, at)
+                is_result = call is not None and register == Register.RAX
+                return self._offset_asked(code, call) if call and is_result else None
+            if not _writes(before, register):
+                continue
+            if before.mnemonic != Mnemonic.MOV or before.op1_kind != OpKind.REGISTER:
+                return None
+            source = int(before.op1_register)
+            return self._thread_offset(code, before.ip, source, depth + 1)
+        return None
+
+    def _offset_asked(self, code: MachineCode, call: Instruction) -> int | None:
+        """The offset of the variable whose address a call asks for."""
+        opened = self.reader.open(self.module)
+        words = _ending_at(code, call.ip)
+        if opened is None or words is None or not words.is_ip_rel_memory_operand:
+            return None
+        if opened.targets.name(call) != "__tls_get_addr":
+            return None
+        return opened.thread_table.get(int(words.ip_rel_memory_address))
 
     def _variable(self, address: int, symbol: str, inside: int) -> Lvalue:
         name = demangle([symbol])[symbol]

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from iced_x86 import FlowControl, Instruction, Mnemonic, OpKind
+from iced_x86 import FlowControl, Instruction, Mnemonic, OpKind, RegisterExt
 
 from leakline.dynamic.code_reader import CodeReader
 from leakline.dynamic.traces import Step, Trace
 from leakline.model.finding import Cause, Loss, PathStep, Precision
 from leakline.model.stack import Frame, Stack
 from leakline.recording._format import Refined
+from leakline.symbols.dwarf_registers import DWARF_REGISTERS
 from leakline.symbols.dwarf_types import type_of
 from leakline.symbols.locals import Local, Place
 from leakline.symbols.machine_code import MachineCode
@@ -19,6 +20,9 @@ from leakline.symbols.variables import is_optimised
 
 _CALLS = (FlowControl.CALL, FlowControl.INDIRECT_CALL)
 _RAX = 0
+# rbx, rbp and r12 to r15, by their DWARF numbers.
+_KEPT_FOR_CALLERS = (3, 6, 12, 13, 14, 15)
+_LEAVE_AS_IT_IS = (Mnemonic.POP, Mnemonic.CMP, Mnemonic.TEST, Mnemonic.PUSH)
 
 _WHY_NOT = {
     Refined.NOT_MET: "the second run did not allocate this block: the program did not "
@@ -82,8 +86,20 @@ class Refinement:
         A word of the stack that is no variable's may be left from earlier, unless only a
         register held the block before: then the word came from there.
         """
-        in_register = any(step.register is not None for step in trace.steps)
-        return in_register or loss.slot is not None
+        return loss.slot is not None or any(map(self._is_in_own_register, trace.steps))
+
+    def _is_in_own_register(self, step: Step) -> bool:
+        """Whether a register held the block that the function itself had filled.
+
+        It keeps registers for its callers, who may not need them any more.
+        """
+        code = self._code(step)
+        if step.register is None or code is None:
+            return False
+        if step.register not in _KEPT_FOR_CALLERS:
+            return True
+        is_kept = _leaves(code, step.place.offset)
+        return not is_kept and step.register in _filled(code)
 
     def path(self, trace: Trace) -> tuple[PathStep, ...]:
         """The lines passed from the allocation to the loss, without repetitions."""
@@ -244,6 +260,18 @@ def _leaves(code: MachineCode, address: int) -> bool:
         instruction is not None and instruction.flow_control == FlowControl.RETURN
     )
     return is_return or address in code.tail_calls
+
+
+def _filled(code: MachineCode) -> set[int]:
+    """DWARF numbers of the registers that a function writes for its own use."""
+    written = {
+        int(RegisterExt.full_register(one.op0_register))
+        for one in code.instructions.values()
+        if one.op_count
+        and one.op0_kind == OpKind.REGISTER
+        and one.mnemonic not in _LEAVE_AS_IT_IS
+    }
+    return {DWARF_REGISTERS[one] for one in written if one in DWARF_REGISTERS}
 
 
 def _places(code: MachineCode, step: Step) -> Iterator[Place]:

@@ -35,14 +35,16 @@ def read_data_symbols(elf: ElfFile) -> DataSymbols:
 
 
 def read_thread_symbols(elf: ElfFile) -> DataSymbols:
-    """Return the thread-local variables of a program.
+    """Return the thread-local variables of a file.
 
-    Their addresses are distances from the thread pointer, which are negative. Those of
-    a shared object are not known before it is loaded.
+    Those of a program have distances from the thread pointer as addresses, which are
+    negative; those of a shared object, offsets among its own.
     """
     blocks = [one for one in elf.segments if one.kind == SEGMENT_THREAD_LOCAL]
-    if not blocks or not elf.is_program:
+    if not blocks:
         return DataSymbols([], [], [])
+    if not elf.is_program:
+        return _read(elf, _THREAD_LOCAL, 0)
     alignment = max(blocks[0].alignment, 1)
     size = (blocks[0].memory_size + alignment - 1) // alignment * alignment
     return _read(elf, _THREAD_LOCAL, -size)
