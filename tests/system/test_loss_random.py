@@ -20,19 +20,27 @@ from .conftest import Outcome
 STATEMENTS = 400
 
 
-@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
-@pytest.mark.parametrize(("seed", "options"), [(1, ()), (4, ("--births",))])
+@pytest.mark.parametrize(
+    ("optimisation", "seed", "options"),
+    [
+        ("-O0", 1, ()),
+        ("-O2", 1, ("--refine",)),
+        ("-O0", 4, ("--births",)),
+        ("-O2", 4, ("--births",)),
+    ],
+)
 def test_losses_are_where_the_simulation_has_them(
+    optimisation: str,
     seed: int,
     options: tuple[str, ...],
-    optimisation: str,
     tmp_path: Path,
     watch: Callable[..., Outcome],
 ) -> None:
     program = random_program(seed, STATEMENTS)
     command = build(program, tmp_path, optimisation)
     report = watch(command, "--lens", "loss", *options).report
-    assert list(wrong_findings(report, program)) == []
+    refined = "--refine" in options
+    assert list(wrong_findings(report, program, refined=refined)) == []
     # A register may hold some at the end, and what those lead to.
     assert len(program.losses) * 0.9 <= lost_blocks(report) <= len(program.losses)
     found = {one["loss"]["cause"] for one in report["findings"] if one["loss"]}
