@@ -8,20 +8,17 @@
 #include "heap/inspect.h"
 #include "lens/holders.h"
 #include "lens/ordinals.h"
-#include "lens/stack_records.h"
 #include "lens/stopped_frames.h"
 #include "os/lock.h"
 #include "os/memory.h"
 #include "os/syscall.h"
+#include "process/followed.h"
 #include "process/life.h"
 #include "process/process.h"
 #include "process/traps.h"
 #include "process/trigger.h"
-#include "record/recording.h"
 #include "stack/stack.h"
 
-// The steps kept of each watch: the last ones count.
-enum { STEPS_KEPT = 64 };
 // More marks of the whole heap than this for one block, or for all, would take too
 // long.
 enum { MARKS_MAX = 64, MARKS_OF_ALL = 2048 };
@@ -31,33 +28,10 @@ enum { MARKS_OF_RECURRING = 8, STEPS_OF_RECURRING = 4000 };
 // between two of them.
 enum { BLOCKS_MET_MAX = 1000, STRIDE_MAX = 8 };
 
-struct step {
-    uintptr_t pc;
-    struct ll_holder holder;
-    int64_t rbp_from_sp;
-};
-
-struct watch {
-    uint32_t state;   // LL_REFINED_*: held from the birth of the block on
-    uint32_t site;    // node of the target's stack
-    uint32_t trigger; // node of the loss behind which it is followed; 0: its birth
-    bool is_followed; // points are met
-    int thread;
-    uintptr_t block;
-    uintptr_t end;
-    uintptr_t stack_pointer; // when following it began
-    uint32_t marks;
-    uint32_t blocks_met; // of the target's call stack that were watched in vain
-    uint32_t to_pass;    // blocks to let go by before the next one is watched
-    uint32_t loss;       // node of the call stack at the loss
-    uint32_t steps_taken;
-    struct step steps[STEPS_KEPT];
-};
-
 static struct ll_watch_list list;
 static const uintptr_t* module_biases;
-static struct watch* watches; // one for each target
-static uint32_t* left;        // by use: activations that have not returned yet
+static struct ll_followed* watches; // one for each target
+static uint32_t* left;              // by use: activations that have not returned yet
 static bool is_on;
 static bool is_expected;
 static uint32_t marks_made;
@@ -91,20 +65,20 @@ static uint32_t intern(uint32_t first, uint32_t count) {
     return node;
 }
 
-static const struct ll_watch_target* target_of(const struct watch* watch) {
+static const struct ll_watch_target* target_of(const struct ll_followed* watch) {
     return &list.targets[watch - watches];
 }
 
-static bool waits_for(const struct watch* watch, uint32_t trigger) {
+static bool waits_for(const struct ll_followed* watch, uint32_t trigger) {
     return watch->state == LL_REFINED_held && target_of(watch)->trigger == trigger;
 }
 
-static bool is_recurring(const struct watch* watch) {
+static bool is_recurring(const struct ll_followed* watch) {
     return target_of(watch)->ordinal == LL_WATCH_ANY;
 }
 
 // The lock is held.
-static void follow(struct watch* watch, uintptr_t stack_pointer) {
+static void follow(struct ll_followed* watch, uintptr_t stack_pointer) {
     const struct ll_watch_target* target = target_of(watch);
     watch->steps_taken = 0;
     watch->thread = thread_id();
@@ -117,7 +91,7 @@ static void follow(struct watch* watch, uintptr_t stack_pointer) {
     }
 }
 
-static void follow_no_more(struct watch* watch) {
+static void follow_no_more(struct ll_followed* watch) {
     const struct ll_watch_target* target = target_of(watch);
     watch->is_followed = false;
     for (uint32_t i = 0; i < target->use_count; i++) {
@@ -129,7 +103,7 @@ static void follow_no_more(struct watch* watch) {
     }
 }
 
-static void begin(struct watch* watch, uintptr_t block) {
+static void begin(struct ll_followed* watch, uintptr_t block) {
     struct ll_block found;
     if (!ll_block_at(block, &found)) {
         return;
@@ -151,7 +125,7 @@ static void begin(struct watch* watch, uintptr_t block) {
 
 // The loss in memory has come, or one that looked like it before: what matters is what
 // becomes of the block from now on.
-static void begin_behind_loss(struct watch* watch, uintptr_t stack_pointer) {
+static void begin_behind_loss(struct ll_followed* watch, uintptr_t stack_pointer) {
     uint64_t mask = ll_lock_take_masked(&lock);
     if (watch->state == LL_REFINED_held) {
         if (watch->is_followed) {
@@ -172,7 +146,7 @@ static uint32_t random_below(uint32_t limit) {
 }
 
 // A leak that recurs gives another chance when this block was not lost.
-static uint32_t state_after(struct watch* watch, uint32_t state) {
+static uint32_t state_after(struct ll_followed* watch, uint32_t state) {
     bool is_another_wanted = state == LL_REFINED_freed || state == LL_REFINED_held;
     if (!is_recurring(watch) || !is_another_wanted) {
         return state;
@@ -181,7 +155,7 @@ static uint32_t state_after(struct watch* watch, uint32_t state) {
     return ++watch->blocks_met < BLOCKS_MET_MAX ? (uint32_t)LL_REFINED_not_met : state;
 }
 
-static void finish(struct watch* watch, uint32_t state) {
+static void finish(struct ll_followed* watch, uint32_t state) {
     uint64_t mask = ll_lock_take_masked(&lock);
     if (watch->state == LL_REFINED_held) {
         if (watch->is_followed) {
@@ -196,7 +170,7 @@ static void finish(struct watch* watch, uint32_t state) {
 }
 
 // Memory refers to the block after all: another loss will come.
-static void wait_again(struct watch* watch) {
+static void wait_again(struct ll_followed* watch) {
     uint64_t mask = ll_lock_take_masked(&lock);
     if (watch->is_followed) {
         follow_no_more(watch);
@@ -205,7 +179,7 @@ static void wait_again(struct watch* watch) {
 }
 
 // One block at a time: a program that is refined while it serves others must go on.
-static bool is_next_to_watch(struct watch* watch) {
+static bool is_next_to_watch(struct ll_followed* watch) {
     for (uint32_t i = 0; i < list.target_count; i++) {
         if (watches[i].state == LL_REFINED_held) {
             return false;
@@ -220,7 +194,7 @@ static bool is_next_to_watch(struct watch* watch) {
 
 static void on_birth(uintptr_t block, uint32_t site, uint32_t ordinal) {
     for (uint32_t i = 0; is_on && i < list.target_count; i++) {
-        struct watch* watch = &watches[i];
+        struct ll_followed* watch = &watches[i];
         if (watch->site != site || watch->state != LL_REFINED_not_met) {
             continue;
         }
@@ -242,7 +216,7 @@ static void on_freed(uintptr_t block) {
 // A block that holds a reference to another is freed.
 static void on_lost(uintptr_t pointer, uint32_t site) {
     for (uint32_t i = 0; is_on && i < list.target_count; i++) {
-        struct watch* watch = &watches[i];
+        struct ll_followed* watch = &watches[i];
         if (watch->trigger == site && waits_for(watch, LL_WATCH_FROM_FREE) &&
             pointer - watch->block <= watch->end - watch->block) {
             begin_behind_loss(watch, (uintptr_t)__builtin_frame_address(0));
@@ -309,7 +283,7 @@ static uint32_t stack_of(const struct ll_registers* registers) {
 }
 
 // Whether anything still refers to the block at a point; `holder` tells what.
-static bool is_held(struct watch* watch, const struct ll_watch_point* point,
+static bool is_held(struct ll_followed* watch, const struct ll_watch_point* point,
                     const struct ll_registers* registers, void* signal_context,
                     struct ll_holder* holder) {
     bool vector = (point->live & LL_WATCH_VECTOR) != 0;
@@ -338,7 +312,7 @@ static bool is_held(struct watch* watch, const struct ll_watch_point* point,
 }
 
 // A frame that was there at the birth returns: its function is watched for fewer.
-static void count_return(struct watch* watch, const struct ll_watch_point* point,
+static void count_return(struct ll_followed* watch, const struct ll_watch_point* point,
                          uintptr_t stack_pointer) {
     const struct ll_watch_target* target = target_of(watch);
     uint64_t mask = ll_lock_take_masked(&lock);
@@ -359,9 +333,9 @@ static void count_return(struct watch* watch, const struct ll_watch_point* point
     }
 }
 
-static void examine(struct watch* watch, const struct ll_watch_point* point,
+static void examine(struct ll_followed* watch, const struct ll_watch_point* point,
                     const struct ll_registers* registers, void* signal_context) {
-    struct step* step = &watch->steps[watch->steps_taken++ % STEPS_KEPT];
+    struct ll_followed_step* step = &watch->steps[watch->steps_taken++ % LL_STEPS_KEPT];
     uintptr_t stack_pointer = registers->general[LL_RSP];
     step->pc = registers->pc;
     step->rbp_from_sp = (int64_t)(registers->general[LL_RBP] - stack_pointer);
@@ -379,7 +353,8 @@ static void examine(struct watch* watch, const struct ll_watch_point* point,
 }
 
 // Whether the store at a point is the loss in memory that a watch waits for.
-static bool is_at_trigger(const struct watch* watch, const struct ll_watch_point* point,
+static bool is_at_trigger(const struct ll_followed* watch,
+                          const struct ll_watch_point* point,
                           const struct ll_registers* registers) {
     if (!waits_for(watch, LL_WATCH_FROM_STORE)) {
         return false;
@@ -392,7 +367,8 @@ static bool is_at_trigger(const struct watch* watch, const struct ll_watch_point
 
 // Behind a loss in memory, only frames that were there may hold the block: what later
 // ones find on the stack is left from earlier.
-static bool may_hold(const struct watch* watch, const struct ll_watch_point* point) {
+static bool may_hold(const struct ll_followed* watch,
+                     const struct ll_watch_point* point) {
     const struct ll_watch_target* target = target_of(watch);
     for (uint32_t i = 0; i < target->use_count; i++) {
         uint32_t use = target->first_use + i;
@@ -403,7 +379,7 @@ static bool may_hold(const struct watch* watch, const struct ll_watch_point* poi
     return target->trigger == LL_WATCH_FROM_BIRTH;
 }
 
-static void meet(struct watch* watch, const struct ll_watch_point* point,
+static void meet(struct ll_followed* watch, const struct ll_watch_point* point,
                  const struct ll_registers* registers, void* signal_context) {
     if (is_at_trigger(watch, point, registers)) {
         // Below the frame that stores, so that its return counts.
@@ -437,41 +413,9 @@ bool ll_refine_trapped(const siginfo_t* information, void* signal_context) {
     return true;
 }
 
-static void record_steps(const struct watch* watch, uint32_t target) {
-    uint32_t first =
-        watch->steps_taken > STEPS_KEPT ? watch->steps_taken - STEPS_KEPT : 0;
-    for (uint32_t i = first; i < watch->steps_taken; i++) {
-        const struct step* step = &watch->steps[i % STEPS_KEPT];
-        uint32_t node = ll_stack_child(0, step->pc, LL_NODE_exact_pc);
-        ll_stack_records_write(node);
-        struct ll_record_refined_step record = {
-            .target = target,
-            .node = node,
-            .holder = step->holder.kind,
-            .holder_register = step->holder.number,
-            .slot_from_sp = step->holder.from_sp,
-            .rbp_from_sp = step->rbp_from_sp,
-        };
-        ll_record(LL_RECORD_refined_step, &record, sizeof record, NULL, 0);
-    }
-}
-
 void ll_refine_record(void) {
     for (uint32_t i = 0; watches != NULL && i < list.target_count; i++) {
-        const struct watch* watch = &watches[i];
-        ll_stack_records_write(watch->site);
-        ll_stack_records_write(watch->loss);
-        ll_stack_records_write(watch->trigger);
-        struct ll_record_refined record = {
-            .target = i,
-            .outcome = watch->state,
-            .stack = watch->site,
-            .loss = watch->loss,
-            .steps = watch->steps_taken,
-            .trigger = watch->trigger,
-        };
-        ll_record(LL_RECORD_refined, &record, sizeof record, NULL, 0);
-        record_steps(watch, i);
+        ll_followed_record(&watches[i], i);
     }
 }
 
