@@ -95,6 +95,23 @@ def test_what_a_variable_holds_for_longer_than_memory_is_followed(
         assert ("the last reference in memory had gone before" in notes) == is_later
 
 
+def test_without_debug_information_no_line_is_told(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    outcome = watch([build("loss_held_longer.c", "-O2", "-g0")], "--refine")
+    found = {
+        finding["allocation"]["frames"][0]["function"]: finding
+        for finding in outcome.report["findings"]
+    }
+    replaced = found["FN_replaced_bad"]
+    assert replaced["loss"]["frames"][0]["function"] == "replace"
+    assert not any(finding["path"] for finding in found.values())
+    # A register held it, whose function is known.
+    popped = found["FN_popped_bad"]["loss"]
+    assert (popped["cause"], popped["precision"]) == ("out-of-scope", "function")
+    assert popped["frames"][0]["function"] == "read_popped"
+
+
 def test_the_text_tells_that_nothing_held_the_block_for_longer(
     build: Callable[..., Path], tmp_path: Path
 ) -> None:

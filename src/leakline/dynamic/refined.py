@@ -73,9 +73,9 @@ class Refinement:
 
     def path_from(self, in_memory: Loss, trace: Trace) -> tuple[PathStep, ...]:
         """The lines passed from a loss in memory on, that one's included."""
-        first = next((one for one in in_memory.stack.frames if one.line), None)
-        if first is None:
-            return self.path(trace)
+        first = next(iter(in_memory.stack.frames), Frame())
+        if not first.line:
+            return ()
         event = f"the last reference in memory: {in_memory.cause.value}"
         begun = PathStep(first.file, first.line, event)
         return (begun, *self.path(trace))
@@ -91,15 +91,17 @@ class Refinement:
     def _is_in_own_register(self, step: Step) -> bool:
         """Whether a register held the block that the function itself had filled.
 
-        It keeps registers for its callers, who may not need them any more.
+        It keeps registers for its callers, who may not need them any more. When it is
+        left, the others hold results, if it is known that it has any.
         """
         code = self._code(step)
         if step.register is None or code is None:
             return False
-        if step.register not in _KEPT_FOR_CALLERS:
-            return True
-        is_kept = _leaves(code, step.place.offset)
-        return not is_kept and step.register in _filled(code)
+        is_kept = step.register in _KEPT_FOR_CALLERS
+        if _leaves(code, step.place.offset):
+            entry = self.reader.function_entry(*step.place)
+            return entry is not None and not is_kept
+        return not is_kept or step.register in _filled(code)
 
     def path(self, trace: Trace) -> tuple[PathStep, ...]:
         """The lines passed from the allocation to the loss, without repetitions."""
