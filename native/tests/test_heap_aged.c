@@ -50,6 +50,32 @@ static void no_block_lies_on_two_pages(void) {
     }
 }
 
+// Blocks of every class lie apart from each other and from those of other contexts.
+static void blocks_of_all_sizes_keep_apart(void) {
+    enum { BLOCKS = 64 };
+    static unsigned char* blocks[LL_CLASS_COUNT][BLOCKS];
+    static struct ll_aged contexts[LL_CLASS_COUNT];
+    bool is_fresh;
+    for (unsigned class = 0; class < LL_CLASS_COUNT; class++) {
+        size_t size = ll_classes[class].block_size - 1;
+        for (int i = 0; i < BLOCKS; i++) {
+            unsigned char* block =
+                ll_aged_allocate(&contexts[class], class, size, 1, &is_fresh);
+            CHECK(block != NULL && ll_heap_is_block(block));
+            memset(block, pattern_of(block), size);
+            blocks[class][i] = block;
+        }
+    }
+    for (unsigned class = 0; class < LL_CLASS_COUNT; class++) {
+        size_t size = ll_classes[class].block_size - 1;
+        for (int i = 0; i < BLOCKS; i++) {
+            struct patterned found = {blocks[class][i], size, 1};
+            CHECK(pattern_is_intact(found));
+            CHECK(ll_heap_release(blocks[class][i]));
+        }
+    }
+}
+
 // A context that comes and goes leaves no page behind that others could use.
 static void empty_pages_go_to_other_contexts(void) {
     enum { CONTEXTS = 200, BLOCKS = 300 };
@@ -174,6 +200,7 @@ int main(void) {
     blocks_of_two_contexts_share_no_page();
     blocks_of_a_page_lie_in_order_of_age();
     no_block_lies_on_two_pages();
+    blocks_of_all_sizes_keep_apart();
     freed_memory_is_used_again();
     empty_pages_go_to_other_contexts();
     a_block_that_stays_keeps_its_page_only();

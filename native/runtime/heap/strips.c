@@ -34,11 +34,18 @@ static size_t span_pages(unsigned class) {
     return (size_t)ll_classes[class].unit_count << (LL_UNIT_SHIFT - LL_PAGE_SHIFT);
 }
 
+// Whether so many pages hold blocks without much waste, wherever in the span they lie:
+// at worst both borders cut a block.
+static bool is_thrifty(unsigned class, size_t pages) {
+    size_t block_size = ll_classes[class].block_size;
+    size_t bytes = pages << LL_PAGE_SHIFT;
+    size_t waste = bytes % block_size + block_size;
+    return waste <= bytes / WASTE_SHARE;
+}
+
 static size_t strip_pages(unsigned class, size_t least_pages) {
     size_t pages = least_pages;
-    size_t block_size = ll_classes[class].block_size;
-    while (pages < span_pages(class) && (pages << LL_PAGE_SHIFT) % block_size >
-                                            (pages << LL_PAGE_SHIFT) / WASTE_SHARE) {
+    while (pages < span_pages(class) && !is_thrifty(class, pages)) {
         pages *= 2;
     }
     return pages;
@@ -154,7 +161,8 @@ static void unlink_from(struct ll_strip** list, struct ll_strip* strip) {
     }
 }
 
-// In the header of a span with strips `queued` counts those in use.
+// In the header of a span with strips `head` counts those in use. (What concerns frees
+// by other threads is not ours: a header may be in a list of theirs from its last use.)
 static bool make_span(unsigned class) {
     uint64_t mask = ll_lock_take_masked(&ll_units_lock);
     size_t unit_count = ll_classes[class].unit_count;
@@ -170,7 +178,7 @@ static bool make_span(unsigned class) {
         span->start = run.start;
         span->zeroed = run.zeroed;
         span->used = span->capacity; // at most; strips have the counts
-        span->queued = 0;
+        span->head = 0;
         __atomic_store_n(&span->owner, LL_OWNER_AGED, __ATOMIC_SEQ_CST);
         ll_units_bind(span);
     }
@@ -212,7 +220,7 @@ static void give_back(struct ll_strip* strip, struct ll_span* span) {
     rest_of(strip)->cursor = NULL;
     set_state(strip, LL_STRIP_FREE);
     link_into(&free_strips[span->class], strip);
-    if (--span->queued == 0) {
+    if (--span->head == 0) {
         dissolve(span);
     }
 }
@@ -392,7 +400,7 @@ bool ll_strips_open_free(struct ll_cursor* cursor) {
     put_at_start(cursor, strip);
     __atomic_store_n(&strip->half, (uint16_t)((cursor->end - cursor->index) / 2),
                      __ATOMIC_RELAXED);
-    cursor->span->queued++;
+    cursor->span->head++;
     return true;
 }
 
