@@ -311,7 +311,8 @@ def _close_library(run: Statements) -> Statement | None:
     k = run.below(LIBRARIES)
     if run.memory.roots.pop(f"l{k}", None) is None:
         return None
-    return Statement(f"dlclose(libraries[{k}]);", "unmapped")
+    # A handle that dangles would look like a reference to what lies there next.
+    return Statement(f"dlclose(libraries[{k}]), libraries[{k}] = NULL;", "unmapped")
 
 
 def _hand_to_thread(run: Statements) -> Statement | None:

@@ -91,17 +91,17 @@ class Refinement:
     def _is_in_own_register(self, step: Step) -> bool:
         """Whether a register held the block that the function itself had filled.
 
-        It keeps registers for its callers, who may not need them any more. When it is
-        left, the others hold results, if it is known that it has any.
+        Those for arguments may be left from earlier calls: nobody knows how many the
+        next one takes. Others are kept for callers, who may not need them any more.
+        When a function is left, one holds its result, if it is known to have any.
         """
         code = self._code(step)
         if step.register is None or code is None:
             return False
-        is_kept = step.register in _KEPT_FOR_CALLERS
         if _leaves(code, step.place.offset):
             entry = self.reader.function_entry(*step.place)
-            return entry is not None and not is_kept
-        return not is_kept or step.register in _filled(code)
+            return entry is not None and step.register == _RAX
+        return step.register in _KEPT_FOR_CALLERS and step.register in _filled(code)
 
     def path(self, trace: Trace) -> tuple[PathStep, ...]:
         """The lines passed from the allocation to the loss, without repetitions."""
