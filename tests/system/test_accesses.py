@@ -259,6 +259,29 @@ def test_a_process_stays_alone_for_calls_that_need_it(
     assert watched.stdout == plain
 
 
+def test_blocks_do_not_inherit_the_use_of_others_at_their_place(
+    build: Callable[..., Path],
+    watch: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LEAKLINE_OPTIONS", "sampling_ppm=1000000")
+    program = build("accesses_reused.c", "-O1")
+    report = watch([program, "700"], "--lens", "accesses", "--stale", "never").report
+    never_used = {
+        frame["function"]: finding["blocks"]
+        for finding in report["findings"]
+        if finding["kind"] == "never-used"
+        for frame in finding["allocation"]["frames"]
+        if frame["function"].endswith(("_ok", "_stale"))
+    }
+    assert never_used == {
+        "allocated_where_others_were_used_stale": 40,
+        "zeroed_where_others_were_used_stale": 40,
+        "moved_where_others_were_used_stale": 40,
+        "large_where_another_was_used_stale": 1,
+    }
+
+
 def test_code_is_changed_by_poking_where_it_must_be(
     build: Callable[..., Path],
     watch: Callable[..., Outcome],

@@ -39,6 +39,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "accesses_kernel.c": (),
     "accesses_made_code.c": (),
     "accesses_namespaces.c": (),
+    "accesses_reused.c": (),
     "accesses_siblings.c": (),
     "accesses_story.c": (),
     "allocation_exhausted.c": (),

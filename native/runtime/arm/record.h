@@ -74,11 +74,12 @@ struct ll_arm_caller {
 struct ll_arm {
     struct ll_arm_place* places;
     struct ll_arm_record* records;
-    uint32_t burst;       // touches of a burst, unless a record says otherwise
-    uint32_t place_count; // numbers given out, beyond the maximum too
-    uint32_t queue;       // place of the site that ended a burst last; 0: none
-    uint64_t turn_stamps; // time that turns outside of windows took, by its counter
-    void (*run)(void);    // of the scheduler's thread
+    uint32_t burst;          // touches of a burst, unless a record says otherwise
+    uint32_t place_count;    // numbers given out, beyond the maximum too
+    uint32_t settled_places; // of them, those whose stubs and tables were given back
+    uint32_t queue;          // place of the site that ended a burst last; 0: none
+    uint64_t turn_stamps;    // time that turns outside of windows took, by its counter
+    void (*run)(void);       // of the scheduler's thread
     // The call stack at an instruction, as a node; tells where its return address is.
     // 0 when that is not known. NULL while nobody wants to know.
     uint32_t (*stack_at)(uintptr_t pc, uintptr_t sp, uintptr_t rbp,

@@ -3,11 +3,13 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "arm/budget.h"
 #include "arm/change.h"
 #include "arm/clock.h"
 #include "arm/due.h"
 #include "arm/module.h"
 #include "arm/places.h"
+#include "arm/rate.h"
 #include "arm/stress.h"
 #include "arm/stubs.h"
 #include "arm/text.h"
@@ -20,15 +22,10 @@
 
 enum {
     PASS_NS = 10000000, // CPU time between passes
-    // No site sleeps longer, whatever its rate: what it alone touches would look stale.
-    SLEEP_MAX_NS = 1000000000,
     FIRST_WINDOW_NS = 200000000,
-    WINDOW_EVERY_NS = 250000000, // at the most often
-    WINDOWS_SHARE = 2,           // of the budget: one part in so many
-    COST_FIRST_NS = 1500,        // of one burst, until it is measured
-    PPM = 1000000,
-    HOT_TOUCH_NS = 50, // sites touched more often than this get longer bursts
-    HOT_FACTOR = 10,
+    // With everything armed all the time, a window ends and the next one begins.
+    ALWAYS_WINDOW_NS = 250000000,
+    NS_PER_US = 1000,
 };
 
 struct ll_lock ll_arm_lock;
@@ -40,25 +37,15 @@ static struct {
     uint64_t started_stamp;
     uint64_t stamps_per_us;
     uint64_t passed_cpu_ns;
-    int64_t credit_ns; // CPU time that may still be spent
-    uint64_t cost_ns;  // of one burst
+    struct ll_rate rate;
+    struct ll_budget budget;
     uint64_t random;
     uint64_t window_due_ns; // CPU time
-    uint64_t windows_ns;    // that all windows cost
     uint64_t spent_ns;
-    uint32_t known_places; // as many as there were at the latest pass
     bool stopping;
     bool is_paused;
     struct ll_schedule_counts counts;
 } schedule;
-
-// The options, as far as they make sense.
-static struct {
-    uint32_t burst;
-    uint64_t decrease;
-    uint64_t thinnest; // executions per sampled one at the least frequent
-    uint64_t budget_ppm;
-} settings;
 
 static uint64_t clock_ns(clockid_t clock) {
     struct timespec now = {0};
@@ -70,26 +57,20 @@ static uint64_t time_stamp(void) {
     return __builtin_ia32_rdtsc();
 }
 
-static uint64_t within(uint64_t least, uint64_t value, uint64_t most) {
-    return value < least ? least : value > most ? most : value;
-}
-
-static void read_settings(void) {
-    settings.burst = (uint32_t)within(1, ll_options.burst, UINT16_MAX / HOT_FACTOR);
-    settings.decrease = within(2, ll_options.decrease, PPM);
-    settings.thinnest = PPM / within(1, ll_options.sampling_ppm, PPM);
-    settings.budget_ppm = within(1, ll_options.budget_ppm, PPM);
-    ll_arm.burst = settings.burst;
-    ll_arm.is_always_armed = settings.thinnest == 1;
+static void read_options(void) {
+    schedule.rate =
+        ll_rate_of(ll_options.burst, ll_options.decrease, ll_options.sampling_ppm);
+    ll_budget_start(&schedule.budget, ll_options.budget_ppm);
+    ll_arm.burst = schedule.rate.burst;
+    ll_arm.is_always_armed = schedule.rate.thinnest == 1;
 }
 
 bool ll_schedule_start(void) {
     schedule.started_ns = clock_ns(CLOCK_MONOTONIC);
     schedule.started_stamp = time_stamp();
     schedule.stamps_per_us = 2000;
-    schedule.cost_ns = COST_FIRST_NS;
     schedule.window_due_ns = FIRST_WINDOW_NS;
-    read_settings();
+    read_options();
     schedule.random = schedule.started_stamp | 1;
     ll_arm.run = ll_schedule_run;
     return ll_places_start() && ll_uses_start() &&
@@ -111,38 +92,27 @@ static void measure_stamps(void) {
     }
 }
 
-// Executions per sampled one, after so many bursts: 1, 10, 100 ... as the options say.
-static uint64_t thinning(unsigned level) {
-    uint64_t result = 1;
-    for (unsigned i = 0; i < level && result < settings.thinnest; i++) {
-        result *= settings.decrease;
-    }
-    return result < settings.thinnest ? result : settings.thinnest;
+static uint64_t ns_of_stamps(uint64_t stamps) {
+    return stamps * NS_PER_US / schedule.stamps_per_us;
 }
 
-static uint32_t burst_of(const struct ll_arm_record* record) {
-    return record->burst != 0 ? record->burst : settings.burst;
-}
-
-// When a site that ended a burst is due again; `time` is the length of the burst. Half
-// of it to one and a half times, at random, so that sites do not march in step with
-// the program.
+// When a site that ended a burst is due again; `time` is the length of the burst.
 static void plan_next(struct ll_arm_record* record, uint64_t now) {
-    enum { LEVEL_MAX = 20, RANDOM_ONE = 1024 };
-    uint64_t length = record->time;
-    uint64_t touch_ns = length * 1000 / schedule.stamps_per_us / burst_of(record);
-    schedule.counts.bursts++;
-    schedule.counts.touches += burst_of(record);
+    enum { LEVEL_MAX = 20 };
     if (record->level < LEVEL_MAX) {
         record->level++;
     }
-    uint64_t longest = SLEEP_MAX_NS / 1000 * schedule.stamps_per_us;
-    uint64_t factor = thinning(record->level) - 1;
-    uint64_t sleep = length > longest / (factor + 1) ? longest : length * factor;
-    sleep = sleep / RANDOM_ONE * (RANDOM_ONE / 2 + next_random() % RANDOM_ONE);
-    bool is_hot = record->level > 1 && touch_ns < HOT_TOUCH_NS;
-    record->burst = (uint16_t)(settings.burst * (is_hot ? HOT_FACTOR : 1));
-    record->time = now + sleep;
+    struct ll_burst burst = {
+        .level = record->level,
+        .touches = record->burst != 0 ? record->burst : schedule.rate.burst,
+        .length_ns = ns_of_stamps(record->time),
+    };
+    schedule.counts.bursts++;
+    schedule.counts.touches += burst.touches;
+    uint32_t chance = (uint32_t)(next_random() % (LL_CHANCE_MAX + 1));
+    uint64_t sleep_ns = ll_rate_sleep_ns(&schedule.rate, burst, chance);
+    record->burst = ll_rate_next_burst(&schedule.rate, burst);
+    record->time = now + sleep_ns * schedule.stamps_per_us / NS_PER_US;
 }
 
 // Where threads cannot disarm their own sites.
@@ -176,81 +146,60 @@ static void arm_again(struct ll_arm_record* record) {
     ll_change_arm(place->module, &place->site);
 }
 
-// What arming costs here the program pays again when the site disarms itself.
-static void learn_cost(uint64_t spent_stamps, uint64_t armed) {
-    enum { OWN_SHARE = 2, SMOOTHING = 8 };
-    if (armed >= SMOOTHING) {
-        uint64_t each_ns = spent_stamps * 1000 / schedule.stamps_per_us / armed;
-        uint64_t cost_ns = each_ns * OWN_SHARE + 200;
-        schedule.cost_ns += (cost_ns - schedule.cost_ns) / SMOOTHING;
-        if (schedule.cost_ns > 100 * COST_FIRST_NS) {
-            schedule.cost_ns = 100 * COST_FIRST_NS;
-        }
-    }
-}
-
 static void arm_due(uint64_t now) {
     uint64_t armed = 0;
     struct ll_arm_record* record;
-    while (schedule.credit_ns > 0 && (record = ll_due_first(&schedule.due)) != NULL &&
-           record->time <= now) {
+    while (ll_budget_allows_burst(&schedule.budget) &&
+           (record = ll_due_first(&schedule.due)) != NULL && record->time <= now) {
         ll_due_take(&schedule.due);
         arm_again(record);
-        schedule.credit_ns -= (int64_t)schedule.cost_ns;
-        schedule.spent_ns += schedule.cost_ns;
+        ll_budget_pay_burst(&schedule.budget);
+        schedule.spent_ns += schedule.budget.burst_ns;
         armed++;
     }
     ll_changes_finish();
-    learn_cost(time_stamp() - now, armed);
+    ll_budget_learn(&schedule.budget, ns_of_stamps(time_stamp() - now), armed);
 }
 
 static void earn(uint64_t cpu_ns) {
-    // Neither is saved for long, nor paid back: all code has its first turns at once.
-    const int64_t most_ns = 2000000;
-    uint64_t passed = cpu_ns - schedule.passed_cpu_ns;
+    uint64_t turns = __atomic_exchange_n(&ll_arm.turn_stamps, 0, __ATOMIC_RELAXED);
+    uint64_t turns_ns = ns_of_stamps(turns);
+    ll_budget_earn(&schedule.budget, cpu_ns - schedule.passed_cpu_ns, turns_ns);
     schedule.passed_cpu_ns = cpu_ns;
-    uint64_t budget = passed * settings.budget_ppm / PPM;
-    schedule.credit_ns += (int64_t)(budget - budget / WINDOWS_SHARE);
-    uint64_t turns_ns = __atomic_exchange_n(&ll_arm.turn_stamps, 0, __ATOMIC_RELAXED) *
-                        1000 / schedule.stamps_per_us;
     schedule.spent_ns += turns_ns;
-    schedule.credit_ns -= (int64_t)turns_ns;
-    if (schedule.credit_ns > most_ns) {
-        schedule.credit_ns = most_ns;
-    } else if (schedule.credit_ns < -most_ns) {
-        schedule.credit_ns = -most_ns;
-    }
-}
-
-// When the budget has paid for a window. But what was idle for a third of the run
-// should have met one, also in short runs: then the budget is paid back later.
-static uint64_t pause_after_window(uint64_t cost_ns, uint64_t cpu_ns) {
-    enum { ADVANCE_SHARE = 25 }; // of all CPU time, one part in so many
-    uint64_t pause_ns = cost_ns * WINDOWS_SHARE * PPM / settings.budget_ppm;
-    uint64_t longest_ns = cpu_ns * 2 / 5;
-    schedule.windows_ns += cost_ns;
-    if (pause_ns > longest_ns && schedule.windows_ns < cpu_ns / ADVANCE_SHARE) {
-        pause_ns = longest_ns;
-    }
-    return pause_ns > WINDOW_EVERY_NS ? pause_ns : WINDOW_EVERY_NS;
 }
 
 static void look_through_window(uint64_t cpu_ns) {
     uint64_t cost_ns =
-        ll_arm.is_always_armed ? ll_window_always(WINDOW_EVERY_NS) : ll_window_pass();
+        ll_arm.is_always_armed ? ll_window_always(ALWAYS_WINDOW_NS) : ll_window_pass();
     schedule.spent_ns += cost_ns;
-    schedule.window_due_ns = cpu_ns + pause_after_window(cost_ns, cpu_ns);
+    schedule.window_due_ns =
+        cpu_ns + ll_budget_pause_ns(&schedule.budget, cost_ns, cpu_ns);
 }
 
 // New places were read from the tables of plans, and their stubs ran for the first
 // time.
-static void let_tables_go(void) {
+static void let_pages_go(void) {
     uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_RELAXED);
-    if (count != schedule.known_places) {
-        ll_stubs_let_go(schedule.known_places + 1);
-        schedule.known_places = count;
+    uint32_t settled = ll_arm.settled_places;
+    if (count != settled) {
+        __atomic_store_n(&ll_arm.settled_places, count, __ATOMIC_RELAXED);
+        ll_stubs_let_go(settled + 1);
         ll_arm_let_tables_go();
     }
+}
+
+// A process that was left alone may be one that limited its own system calls.
+void ll_schedule_let_pages_go(void) {
+    if (__atomic_load_n(&schedule.stopping, __ATOMIC_RELAXED)) {
+        return;
+    }
+    uint64_t mask = ll_signals_block();
+    if (ll_lock_try(&ll_arm_lock)) {
+        let_pages_go();
+        ll_lock_drop(&ll_arm_lock);
+    }
+    ll_signals_restore(mask);
 }
 
 void ll_schedule_pass(void) {
@@ -263,7 +212,7 @@ void ll_schedule_pass(void) {
     earn(cpu_ns);
     take_over_ended(now);
     arm_due(now);
-    let_tables_go();
+    let_pages_go();
     if (cpu_ns >= schedule.window_due_ns) {
         look_through_window(cpu_ns);
     }
@@ -337,7 +286,7 @@ void ll_schedule_fork_child(void) {
     finish_for_others();
     schedule.passed_cpu_ns = 0;
     schedule.window_due_ns = FIRST_WINDOW_NS;
-    schedule.windows_ns = 0;
+    schedule.budget.windows_ns = 0;
     ll_windows_forget();
     ll_touch_tick = 0;
     ll_arm.is_orphaned = true;

@@ -35,6 +35,10 @@ void ll_schedule_fork_prepare(void);
 void ll_schedule_fork_parent(void);
 void ll_schedule_fork_child(void);
 
+// Gives back what new places brought into memory, unless somebody is at it already. For
+// threads of the program; a signal handler of theirs may fork, so none runs meanwhile.
+void ll_schedule_let_pages_go(void);
+
 // One pass: brings the clock up to date, takes over what ended its burst, arms what is
 // due.
 void ll_schedule_pass(void);

@@ -130,28 +130,23 @@ bool ll_stubs_are_mapped(const struct ll_arm_module* module,
     return true;
 }
 
-// Pages that were given back just now, by their last bits: many places share one.
-enum { PAGES_REMEMBERED = 1024 };
-static uintptr_t given_back[PAGES_REMEMBERED];
+// Of groups only; most neighbours share a page.
+static uintptr_t given_back;
 
 static void let_go(const struct ll_arm_place* place, struct ll_arm_record* record) {
     (void)record;
     const struct ll_arm_site* site = &place->site;
-    if (site->site_count == 0) {
-        return;
-    }
     uintptr_t jump_end =
         place->module->bias + ll_arm_jump_at(site) + LL_ARM_JUMP_LENGTH;
     uintptr_t page =
         (jump_end + (uintptr_t)(intptr_t)site->distance) & -(uintptr_t)LL_PAGE_SIZE;
-    uintptr_t* remembered = &given_back[page / LL_PAGE_SIZE % PAGES_REMEMBERED];
-    if (*remembered != page) {
-        *remembered = page;
+    if (site->site_count != 0 && page != given_back) {
+        given_back = page;
         ll_syscall(SYS_madvise, page, LL_PAGE_SIZE, MADV_DONTNEED);
     }
 }
 
 void ll_stubs_let_go(uint32_t first) {
-    memset(given_back, 0, sizeof given_back);
+    given_back = 0;
     ll_places_visit(first, let_go);
 }

@@ -1,6 +1,7 @@
 #include "arm/turn.h"
 
 #include "arm/places.h"
+#include "arm/schedule.h"
 #include "arm/text.h"
 #include "arm/uses.h"
 #include "arm/vectors.h"
@@ -15,11 +16,14 @@ enum {
     CHANGES_MAX = 32,
     // Fewer in a window, which is to see much of what the program does.
     WINDOW_CHANGES_MAX = 2,
+    // New places that may have their stubs and tables in memory. A program starts so
+    // fast that it runs thousands before the scheduler's next pass.
+    UNSETTLED_MAX = 256,
 };
 
 struct ll_arm ll_arm;
 
-// A stack is being taken; what that touches is none of the program's.
+// A stack is being taken, or the like; what that touches is none of the program's.
 static LL_THREAD_LOCAL bool is_walking;
 // The program's vector registers meanwhile. Not on its stack, which may be small.
 static LL_THREAD_LOCAL _Alignas(64) uint8_t vectors[LL_VECTORS_BYTES];
@@ -54,6 +58,19 @@ static uint32_t stack_at(uintptr_t pc, uintptr_t sp, uintptr_t rbp,
     ll_vectors_restore(vectors);
     is_walking = false;
     return node;
+}
+
+static void settle_new_places(void) {
+    uint32_t settled = __atomic_load_n(&ll_arm.settled_places, __ATOMIC_RELAXED);
+    uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_RELAXED);
+    if (count - settled < UNSETTLED_MAX || ll_arm.stack_at == NULL || is_walking) {
+        return;
+    }
+    is_walking = true;
+    ll_vectors_save(vectors);
+    ll_schedule_let_pages_go();
+    ll_vectors_restore(vectors);
+    is_walking = false;
 }
 
 static void set_use(struct ll_arm_record* record, uint32_t use, uint32_t caller) {
@@ -202,6 +219,7 @@ void ll_arm_turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
     const struct touch touch = {module, site, sp, rbp};
     uint64_t start = time_stamp();
     turn(&touch);
+    settle_new_places();
     if (!__atomic_load_n(&ll_arm.window_is_open, __ATOMIC_RELAXED)) {
         __atomic_add_fetch(&ll_arm.turn_stamps, time_stamp() - start, __ATOMIC_RELAXED);
     }

@@ -14,8 +14,11 @@ enum {
     STACKS_MAX = 1 << 16,
     FREED_MAX = 4, // different calls kept of each
     FIRST_FREES = 32,
-    LATER_SHARE = 256,
+    LATER_SHARE = 8, // of those that are looked at
     WELL_KNOWN = 4096,
+    // Frees of a thread that are all looked at; of later ones, one in 32.
+    ALL_LOOKED_AT = 1 << 16,
+    SKIPPED_MAX = 62,
 };
 
 struct siblings {
@@ -89,7 +92,22 @@ static uint32_t stack_of(const void* block) {
 static uint32_t well_known[WELL_KNOWN];
 static LL_THREAD_LOCAL uint32_t later_frees;
 
-bool ll_siblings_want(const void* block) {
+LL_THREAD_LOCAL uint32_t ll_siblings_skipped;
+static LL_THREAD_LOCAL uint32_t looks;
+static LL_THREAD_LOCAL uint32_t chance;
+
+// How many are skipped is drawn: a program may free in a rhythm.
+static void skip_some(void) {
+    if (looks < ALL_LOOKED_AT) {
+        looks++;
+        return;
+    }
+    chance = chance * 1664525 + 1013904223;
+    ll_siblings_skipped = (chance >> 16) % (SKIPPED_MAX + 1);
+}
+
+bool ll_siblings_look_at(const void* block) {
+    skip_some();
     uint32_t stack = stack_of(block);
     uint32_t* known = &well_known[stack % WELL_KNOWN];
     if (LL_LIKELY(__atomic_load_n(known, __ATOMIC_RELAXED) == stack)) {

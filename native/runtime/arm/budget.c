@@ -1,0 +1,66 @@
+#include "arm/budget.h"
+
+enum {
+    PPM = 1000000,
+    WINDOWS_SHARE = 2,           // of the budget: one part in so many
+    WINDOW_EVERY_NS = 250000000, // at the most often
+    BURST_FIRST_NS = 1500,       // until it is measured
+    BURST_MOST_NS = 100 * BURST_FIRST_NS,
+    // Neither is saved for long, nor paid back: all code has its first turns at once.
+    CREDIT_MOST_NS = 2000000,
+};
+
+void ll_budget_start(struct ll_budget* budget, uint64_t ppm) {
+    *budget = (struct ll_budget){
+        .ppm = ppm < 1     ? 1
+               : ppm > PPM ? PPM
+                           : ppm,
+        .burst_ns = BURST_FIRST_NS,
+    };
+}
+
+void ll_budget_earn(struct ll_budget* budget, uint64_t ran_ns, uint64_t turns_ns) {
+    uint64_t earned_ns = ran_ns * budget->ppm / PPM;
+    budget->credit_ns += (int64_t)(earned_ns - earned_ns / WINDOWS_SHARE);
+    budget->credit_ns -= (int64_t)turns_ns;
+    if (budget->credit_ns > CREDIT_MOST_NS) {
+        budget->credit_ns = CREDIT_MOST_NS;
+    } else if (budget->credit_ns < -CREDIT_MOST_NS) {
+        budget->credit_ns = -CREDIT_MOST_NS;
+    }
+}
+
+bool ll_budget_allows_burst(const struct ll_budget* budget) {
+    return budget->credit_ns > 0;
+}
+
+void ll_budget_pay_burst(struct ll_budget* budget) {
+    budget->credit_ns -= (int64_t)budget->burst_ns;
+}
+
+// What arming costs the scheduler the program pays again when the site disarms itself.
+void ll_budget_learn(struct ll_budget* budget, uint64_t spent_ns, uint64_t armed) {
+    enum { PAYERS = 2, SMOOTHING = 8, REST_NS = 200 };
+    if (armed < SMOOTHING) {
+        return;
+    }
+    uint64_t measured_ns = spent_ns / armed * PAYERS + REST_NS;
+    budget->burst_ns = (budget->burst_ns * (SMOOTHING - 1) + measured_ns) / SMOOTHING;
+    if (budget->burst_ns > BURST_MOST_NS) {
+        budget->burst_ns = BURST_MOST_NS;
+    }
+}
+
+// When the budget has paid for the window. But what was idle for a third of the run
+// should have met one, also in short runs: then the budget is paid back later.
+uint64_t ll_budget_pause_ns(struct ll_budget* budget, uint64_t window_ns,
+                            uint64_t cpu_ns) {
+    enum { ADVANCE_SHARE = 25 }; // of all CPU time, one part in so many
+    uint64_t pause_ns = window_ns * WINDOWS_SHARE * PPM / budget->ppm;
+    uint64_t longest_ns = cpu_ns * 2 / 5;
+    budget->windows_ns += window_ns;
+    if (pause_ns > longest_ns && budget->windows_ns < cpu_ns / ADVANCE_SHARE) {
+        pause_ns = longest_ns;
+    }
+    return pause_ns > WINDOW_EVERY_NS ? pause_ns : WINDOW_EVERY_NS;
+}
