@@ -9,6 +9,16 @@ struct node {
     char* text;
 };
 
+struct link {
+    struct link* next;
+    struct link* last;
+};
+
+struct owner {
+    char name[32];
+    struct link items; // refers to itself while there are none
+};
+
 static struct node* first_node;
 static char* current;
 static volatile size_t letters;
@@ -31,6 +41,16 @@ CASE char* FN_replaced_bad(size_t size) {
 // Missed by the checker: inline assembly that sees the variable might keep it.
 CASE char* FN_dead_in_caller_bad(size_t size) {
     return malloc(size);
+}
+
+CASE struct owner* list_head_bad(size_t size) {
+    struct owner* owner = malloc(size);
+    owner->items.next = owner->items.last = &owner->items;
+    return owner;
+}
+
+CASE struct link* item_indirect_bad(void) {
+    return malloc(sizeof(struct link));
 }
 
 CASE char* popped_ok(size_t size) {
@@ -99,6 +119,23 @@ CASE int read_current(void) {
     return 3;
 }
 
+CASE void add(struct link* items, struct link* item) {
+    item->next = items->next;
+    item->last = items;
+    items->next->last = item;
+    items->next = item;
+}
+
+CASE int read_list(void) {
+    struct owner* mine = list_head_bad(600);
+    add(&mine->items, item_indirect_bad());
+    if (mine->items.next != &mine->items) {
+        return 4; // loss(list_head_bad): mine [overwritten]
+    }
+    free(mine);
+    return 0;
+}
+
 static char* filled(char* text) {
     strcpy(text, "some text");
     return text;
@@ -113,9 +150,10 @@ int main(void) {
     replace(NULL);
     current = filled(FN_dead_in_caller_bad(500));
     result += read_current();
+    result += read_list();
     push(filled(popped_ok(400)));
     free(pop());
     KEEP(&first_node);
     KEEP(&current);
-    return result == 6 ? 0 : 1;
+    return result == 10 ? 0 : 1;
 }

@@ -70,6 +70,7 @@ def test_what_a_variable_holds_for_longer_than_memory_is_followed(
     found = {
         finding["allocation"]["frames"][0]["function"]: finding
         for finding in outcome.report["findings"]
+        if finding["kind"] == "lost"
     }
     dead = found.pop("FN_dead_in_caller_bad")["loss"]
     holder = ("out-of-scope", "looked") if optimisation == "-O0" else IN_MEMORY
