@@ -5,15 +5,13 @@
 #include <stdatomic.h>
 
 #include "format/records.h"
-#include "stack/handed.h"
 #include "stack/levels.h"
 #include "stack/sweep.h"
 
-// Counts unloads of code.
-static _Atomic uint32_t epoch;
+_Atomic uint32_t ll_frames_epoch;
 
 void ll_frames_forget(void) {
-    atomic_fetch_add(&epoch, 1);
+    atomic_fetch_add(&ll_frames_epoch, 1);
 }
 
 static const ll_rule FULL_RULE = LL_RULE_SPECIAL | LL_RULE_FULL << 2;
@@ -113,6 +111,7 @@ static LL_COLD bool step_specially(struct ll_walker* walker,
         ll_frame_caller(&walker->other_stacks, &reader,
                         &walker->frames[walker->frame_count - 1], next, &reason);
     walker->bounds = reader.bounds;
+    walker->met_special = true;
     if (step == LL_STEP_CALLER && next->flags == 0) {
         return true;
     }
@@ -136,8 +135,6 @@ static LL_COLD uint32_t stop_at_once(struct ll_walker* walker,
     return finish_at_end(walker);
 }
 
-static uint32_t walk(struct ll_walker* walker, const struct ll_caller* caller);
-
 // Whether the levels begin at the real end of the stack. A signal handler's never do:
 // behind it lies what it interrupted.
 static bool reach_the_end(const struct ll_walker* walker) {
@@ -152,12 +149,13 @@ static uint32_t finish_at_join(struct ll_walker* walker,
     uint32_t join = walker->at;
     if (LL_UNLIKELY(ll_sweep_is_due()) && reach_the_end(walker)) {
         ll_sweep();
-        return ll_frames_capture(walker, caller);
+        ll_frames_refresh(walker);
+        return ll_frames_walk(walker, caller);
     }
     walker->folded_recursion = false;
     if (LL_UNLIKELY(!ll_levels_add_frames(walker, LL_LEVELS_JOINED))) {
         // There are no levels now, so the next walk goes to the end.
-        return walk(walker, caller);
+        return ll_frames_walk(walker, caller);
     }
     uint32_t node = ll_level_node(walker, walker->at);
     // A memo must not bring back the outer frames of another recursion.
@@ -167,136 +165,52 @@ static uint32_t finish_at_join(struct ll_walker* walker,
     return node;
 }
 
-static uint32_t walk(struct ll_walker* walker, const struct ll_caller* caller) {
+// The frames of a walk so far, apart from the walker, so that they stay in registers.
+struct trail {
+    struct ll_frame* next;
+    const struct ll_frame* end;
+    struct ll_stack_bounds bounds;
+};
+
+static struct trail trail_of(const struct ll_walker* walker) {
+    return (struct trail){walker->frames + walker->frame_count,
+                          walker->frames + walker->capacity, walker->bounds};
+}
+
+static void end_trail(struct ll_walker* walker, const struct trail* trail) {
+    walker->frame_count = (uint32_t)(trail->next - walker->frames);
+}
+
+uint32_t ll_frames_walk(struct ll_walker* walker, const struct ll_caller* caller) {
     struct ll_frame frame = {.sp = caller->sp, .pc = caller->pc, .rbp = caller->rbp};
     walker->frame_count = 0;
+    walker->met_special = false;
     if (LL_UNLIKELY(!is_on_known_stack(walker, frame.sp))) {
         return stop_at_once(walker, caller, LL_STOP_outside_stack);
     }
+    struct trail trail = trail_of(walker);
     while (!ll_levels_join(walker, frame.sp, frame.pc, frame.rbp)) {
         frame.rule = ll_rule_at(frame.pc);
-        if (LL_UNLIKELY(!ll_frame_keep(walker, frame))) {
-            return stop_at_once(walker, caller, LL_STOP_depth);
+        if (LL_UNLIKELY(trail.next == trail.end)) {
+            end_trail(walker, &trail);
+            if (!ll_walker_grow(walker)) {
+                return stop_at_once(walker, caller, LL_STOP_depth);
+            }
+            trail = trail_of(walker);
         }
-        if (LL_UNLIKELY(!ll_frame_plain_caller(walker->bounds, &frame) ||
+        *trail.next++ = frame;
+        if (LL_UNLIKELY(!ll_frame_plain_caller(trail.bounds, &frame) ||
                         frame.pc == 0)) {
             struct ll_frame next;
             uint32_t node;
+            end_trail(walker, &trail);
             if (!step_specially(walker, caller, &next, &node)) {
                 return node;
             }
+            trail = trail_of(walker);
             frame = next;
         }
     }
+    end_trail(walker, &trail);
     return finish_at_join(walker, caller);
-}
-
-LL_INLINE bool are_current(const struct ll_walker* walker) {
-    return walker->epoch == atomic_load_explicit(&epoch, memory_order_relaxed);
-}
-
-// The node of the frame if it is the innermost of the last walk, or a memo's; else 0.
-LL_INLINE uint32_t remembered(struct ll_walker* walker,
-                              const struct ll_caller* caller) {
-    const struct ll_level* level = &walker->levels[walker->at];
-    if (LL_LIKELY(ll_level_is_frame(level, caller->sp, caller->pc, caller->rbp)) &&
-        LL_LIKELY(level->node != 0) && LL_LIKELY(ll_level_holds(walker, walker->at))) {
-        return level->node;
-    }
-    return ll_memo_node(walker, caller);
-}
-
-uint32_t ll_frames_recall(struct ll_walker* walker, const struct ll_caller* caller) {
-    return are_current(walker) ? remembered(walker, caller) : 0;
-}
-
-LL_INLINE uint32_t capture_unhanded(struct ll_walker* walker,
-                                    const struct ll_caller* caller) {
-    uint32_t node = remembered(walker, caller);
-    return LL_LIKELY(node != 0) ? node : walk(walker, caller);
-}
-
-// Two stacks of one context at one place are those of two calls in a recursion.
-static void remember(struct ll_handed* ways, struct ll_handed known) {
-    ways[1] = ways[0];
-    ways[0] = known;
-}
-
-static void remember_frame(struct ll_walker* walker, uint64_t context,
-                           const struct ll_caller* caller, uint32_t node) {
-    struct ll_frame frame = {.sp = caller->sp,
-                             .pc = caller->pc,
-                             .rbp = caller->rbp,
-                             .rule = ll_rule_at(caller->pc)};
-    bool needs_rbp = ll_rule_kind(frame.rule) == LL_RULE_RBP;
-    if (node == 0 || !ll_hands_over(caller->pc) ||
-        !ll_frame_plain_caller(walker->bounds, &frame)) {
-        return;
-    }
-    remember(ll_handed_ways(walker, context, caller->sp),
-             (struct ll_handed){.context = context,
-                                .sp = caller->sp,
-                                .pc = caller->pc,
-                                .rbp = caller->rbp,
-                                .outer_slot = frame.sp - 8,
-                                .outer_pc = frame.pc,
-                                .node = node,
-                                .clearing = walker->clearings,
-                                .needs_rbp = needs_rbp});
-}
-
-static LL_NOINLINE uint32_t capture_handed(struct ll_walker* walker, uint64_t context,
-                                           const struct ll_caller* caller) {
-    const struct ll_handed* ways = ll_handed_ways(walker, context, caller->sp);
-    if (LL_LIKELY(ll_handed_is(&ways[0], walker, context, caller))) {
-        return ways[0].node;
-    }
-    if (LL_LIKELY(ll_handed_is(&ways[1], walker, context, caller))) {
-        return ways[1].node;
-    }
-    uint32_t node = capture_unhanded(walker, caller);
-    remember_frame(walker, context, caller, node);
-    return node;
-}
-
-static LL_NOINLINE uint32_t capture_any_depth(struct ll_walker* walker,
-                                              uint64_t context,
-                                              const struct ll_caller* caller) {
-    struct ll_handed* ways = ll_handed_ways(walker, context, 0);
-    for (unsigned way = 0; way < 2; way++) {
-        if (ways[way].context == context && ways[way].sp == 0 &&
-            ways[way].pc == caller->pc && ways[way].clearing == walker->clearings) {
-            return ways[way].node;
-        }
-    }
-    uint32_t node = capture_unhanded(walker, caller);
-    if (node != 0 && ll_hands_over(caller->pc)) {
-        remember(ways, (struct ll_handed){.context = context,
-                                          .pc = caller->pc,
-                                          .node = node,
-                                          .clearing = walker->clearings});
-    }
-    return node;
-}
-
-// Takes what the caller handed over; 0 if nothing.
-LL_INLINE uint64_t begin_capture(struct ll_walker* walker) {
-    if (LL_UNLIKELY(!are_current(walker))) {
-        ll_walker_clear(walker);
-        walker->epoch = atomic_load_explicit(&epoch, memory_order_relaxed);
-    }
-    return ll_handed_take();
-}
-
-uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* caller) {
-    uint64_t context = begin_capture(walker);
-    return LL_UNLIKELY(context != 0) ? capture_handed(walker, context, caller)
-                                     : capture_unhanded(walker, caller);
-}
-
-uint32_t ll_frames_capture_any_depth(struct ll_walker* walker,
-                                     const struct ll_caller* caller) {
-    uint64_t context = begin_capture(walker);
-    return LL_UNLIKELY(context != 0) ? capture_any_depth(walker, context, caller)
-                                     : capture_unhanded(walker, caller);
 }

@@ -1,5 +1,6 @@
-// Captures: from the caller of an entry function to a node of the trie.
+// Walks: from the caller of an entry function outwards, to a node of the trie.
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -7,21 +8,32 @@
 #include "stack/unwind.h"
 #include "stack/walker.h"
 
+// Set last, when every table is there.
+extern _Atomic bool ll_stack_is_started;
+
 // Code was unloaded: levels of every thread are void.
 void ll_frames_forget(void);
 
+// Counts how often that happened.
+extern _Atomic uint32_t ll_frames_epoch;
+
+LL_INLINE bool ll_frames_are_current(const struct ll_walker* walker) {
+    return walker->epoch ==
+           atomic_load_explicit(&ll_frames_epoch, memory_order_relaxed);
+}
+
+// Forgets what is void.
+LL_INLINE void ll_frames_refresh(struct ll_walker* walker) {
+    if (LL_UNLIKELY(!ll_frames_are_current(walker))) {
+        ll_walker_clear(walker);
+        walker->epoch = atomic_load_explicit(&ll_frames_epoch, memory_order_relaxed);
+    }
+}
+
 // The node of the stack from `caller` outwards; 0 when the trie is full.
-uint32_t ll_frames_capture(struct ll_walker* walker, const struct ll_caller* caller);
+uint32_t ll_frames_walk(struct ll_walker* walker, const struct ll_caller* caller);
 
-// The same; of a caller that handed a context over and is in a recursion, it may be
-// that of another depth.
-uint32_t ll_frames_capture_any_depth(struct ll_walker* walker,
-                                     const struct ll_caller* caller);
-
-// As ll_frames_capture if the last walks tell it, else 0.
-uint32_t ll_frames_recall(struct ll_walker* walker, const struct ll_caller* caller);
-
-// As ll_frames_capture for stacks with frames that are found only with registers which
+// As ll_frames_walk for stacks with frames that are found only with registers which
 // captures do not follow. Slow; begins in our own frames, where all registers are at
 // hand.
 uint32_t ll_frames_capture_fully(struct ll_walker* walker,

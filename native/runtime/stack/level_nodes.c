@@ -54,13 +54,12 @@ static uint32_t recursion_anchor(const struct ll_walker* walker, uint32_t index)
     return index;
 }
 
-static LL_COLD uint32_t child_in_large_trie(struct ll_walker* walker, uint32_t parent,
-                                            uint32_t index) {
+LL_NOINLINE uint32_t ll_level_make_child(struct ll_walker* walker, uint32_t parent,
+                                         uint32_t index) {
     ll_node_key key = ll_node_key_of(walker->levels[index].pc, 0, 0);
-    uint32_t known = ll_trie_find(parent, key);
-    uint32_t anchor = known != 0 ? index : recursion_anchor(walker, index);
+    uint32_t anchor = ll_node_count() < LARGE ? index : recursion_anchor(walker, index);
     if (anchor == index) {
-        return known != 0 ? known : ll_trie_child(parent, key);
+        return ll_trie_child(parent, key);
     }
     walker->folded_recursion = true;
     uint32_t fold = folded_child(ll_level_node(walker, anchor));
@@ -73,13 +72,6 @@ static uint32_t outermost_node(const struct ll_walker* walker) {
         return ll_trie_child(too_deep_node(), ll_node_key_of(pc, 0, 0));
     }
     return ll_trie_child(0, outermost_key(walker, pc, 0));
-}
-
-uint32_t ll_level_child(struct ll_walker* walker, uint32_t parent, uint32_t index) {
-    if (LL_UNLIKELY(ll_node_count() >= LARGE)) {
-        return child_in_large_trie(walker, parent, index);
-    }
-    return ll_trie_child(parent, ll_node_key_of(walker->levels[index].pc, 0, 0));
 }
 
 // Looks up the nodes of levels [first, last], the first one's parent being `parent`.
@@ -139,10 +131,7 @@ static uint32_t folded_node(struct ll_walker* walker, uint32_t index, uint32_t e
     return fold == 0 ? 0 : look_up(walker, fold, end - walker->dropped, index, own);
 }
 
-uint32_t ll_level_node(struct ll_walker* walker, uint32_t index) {
-    if (walker->levels[index].node != 0) {
-        return walker->levels[index].node;
-    }
+LL_NOINLINE uint32_t ll_level_find_node(struct ll_walker* walker, uint32_t index) {
     uint32_t dropped = index >= ll_fold.outer ? walker->dropped : 0;
     uint32_t end = ll_fold_end(index + 1 + dropped);
     return end == 0 ? unfolded_node(walker, index) : folded_node(walker, index, end);

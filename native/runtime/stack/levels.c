@@ -1,16 +1,11 @@
-// Checks levels against the stack, and makes new ones of the frames of a walk.
+// Checks levels against the stack, and joins walks to them.
 #include "stack/levels.h"
-
-#include <string.h>
 
 #include "format/records.h"
 #include "stack/fold.h"
 
-enum {
-    // Levels kept of a full walker, apart from the outer ones.
-    LEVELS_AFTER_DROP = LL_LEVELS_MAX / 2,
-    NEAR = 8,
-};
+// How far from the last level one is looked for step by step.
+enum { NEAR = 8 };
 
 // Forgets the level to which proof `index` belongs, and all inside of it.
 static LL_COLD void forget_from_proof(struct ll_walker* walker, uint32_t index) {
@@ -39,18 +34,23 @@ static LL_COLD void forget_what_fails(struct ll_walker* walker, uint32_t end) {
     forget_from_proof(walker, end - 1);
 }
 
+// Spelt out, since gcc does not unroll such a loop when it optimises across files.
+LL_INLINE bool step_holds(const struct ll_proof* step) {
+    return ll_proof_holds(&step[7]) && ll_proof_holds(&step[6]) &&
+           ll_proof_holds(&step[5]) && ll_proof_holds(&step[4]) &&
+           ll_proof_holds(&step[3]) && ll_proof_holds(&step[2]) &&
+           ll_proof_holds(&step[1]) && ll_proof_holds(&step[0]);
+}
+
 // All proofs before `end`. The time of a capture is mostly spent here: by steps of one
 // size, since the processor would guess wrong how many there are left over.
 LL_INLINE bool proofs_hold(struct ll_walker* walker, uint32_t end) {
     const struct ll_proof* first = walker->proofs;
     for (const struct ll_proof* proof = first + end; proof > first;) {
         proof -= LL_PROOF_STEP;
-#pragma GCC unroll 8
-        for (int i = LL_PROOF_STEP - 1; i >= 0; i--) {
-            if (LL_UNLIKELY(!ll_proof_holds(&proof[i]))) {
-                forget_what_fails(walker, end);
-                return false;
-            }
+        if (LL_UNLIKELY(!step_holds(proof))) {
+            forget_what_fails(walker, end);
+            return false;
         }
     }
     return true;
@@ -119,26 +119,11 @@ static uint32_t find_level(const struct ll_walker* walker, uint64_t sp) {
                                          : find_far_level(walker, sp);
 }
 
-// Level indexes fit a byte where there are places for them.
-_Static_assert(LL_PLACED_LEVELS <= UINT8_MAX + 1, "a place holds any placed level");
-
-LL_INLINE uint8_t* place_of(struct ll_walker* walker, uint64_t sp) {
-    uint64_t hash = sp * UINT64_C(0x9e3779b97f4a7c15);
-    return &walker->places[hash >> (64 - LL_PLACE_BITS)];
-}
-
-LL_INLINE void keep_place(struct ll_walker* walker, const struct ll_level* level) {
-    uint32_t index = (uint32_t)(level - walker->levels);
-    if (LL_LIKELY(index < LL_PLACED_LEVELS)) {
-        *place_of(walker, level->sp) = (uint8_t)index;
-    }
-}
-
 // The one level that can be the frame with that stack pointer. Two levels may share a
 // place: the outer one is then not found, and the walk goes on to the next. May be an
 // index behind the levels.
 LL_INLINE uint32_t level_with(struct ll_walker* walker, uint64_t sp) {
-    return LL_LIKELY(walker->count <= LL_PLACED_LEVELS) ? *place_of(walker, sp)
+    return LL_LIKELY(walker->count <= LL_PLACED_LEVELS) ? *ll_level_place(walker, sp)
                                                         : find_level(walker, sp);
 }
 
@@ -171,165 +156,6 @@ bool ll_levels_join(struct ll_walker* walker, uint64_t sp, uint64_t pc, uint64_t
         return false;
     }
     return ll_level_holds(walker, walker->at);
-}
-
-static void add_proof(void* context, uintptr_t address, uint64_t value) {
-    struct ll_walker* walker = context;
-    if (walker->proof_count < ll_walker_proofs_max(walker)) {
-        walker->proofs[walker->proof_count] = (struct ll_proof){address, value};
-    }
-    walker->proof_count++;
-}
-
-// Proves a step by the tables by doing it again.
-static void prove_full(struct ll_walker* walker, const struct ll_frame* frame) {
-    struct ll_stack_reader reader = {.bounds = walker->bounds,
-                                     .wanted = LL_CAPTURE_REGISTERS,
-                                     .seen = add_proof,
-                                     .context = walker};
-    struct ll_frame caller;
-    uint16_t reason;
-    ll_frame_caller(&walker->other_stacks, &reader, frame, &caller, &reason);
-}
-
-// Writes the level of a frame that was found by the tables, or of the outermost one.
-// False when its proofs have no room.
-static LL_COLD bool write_special(struct ll_walker* walker, struct ll_level* level,
-                                  const struct ll_frame* frame, uint32_t node) {
-    walker->proof_count = level == walker->levels ? 0 : level[-1].proofs_end;
-    prove_full(walker, frame);
-    *level = (struct ll_level){.sp = frame->sp,
-                               .pc = frame->pc,
-                               .rbp = frame->rbp,
-                               .node = node,
-                               .needs_rbp = ll_rule_kind(frame->rule) != LL_RULE_RSP,
-                               .proofs_end = walker->proof_count & 0x7fffffff};
-    return walker->proof_count <= ll_walker_proofs_max(walker);
-}
-
-// The same for a plain frame inside of others: a walk spends much of its time here.
-LL_INLINE bool write_plain(struct ll_walker* walker, struct ll_level* level,
-                           const struct ll_frame* frame, uint32_t node) {
-    const struct ll_level* outer = level - 1;
-    uint64_t rbp_bytes = ll_rule_rbp_bytes(frame->rule);
-    bool needs_rbp = ll_rule_kind(frame->rule) == LL_RULE_RBP;
-    uint32_t proofs_end = outer->proofs_end;
-    if (LL_UNLIKELY(proofs_end + 2 > ll_walker_proofs_max(walker))) {
-        return false;
-    }
-    walker->proofs[proofs_end++] = (struct ll_proof){outer->sp - 8, outer->pc};
-    if (outer->needs_rbp && rbp_bytes != 0) {
-        walker->proofs[proofs_end++] =
-            (struct ll_proof){outer->sp - rbp_bytes, outer->rbp};
-    } else if (outer->needs_rbp) {
-        needs_rbp = true;
-    }
-    level->sp = frame->sp;
-    level->pc = frame->pc;
-    level->rbp = frame->rbp;
-    level->node = node;
-    level->needs_rbp = needs_rbp;
-    level->proofs_end = proofs_end & 0x7fffffff;
-    return true;
-}
-
-// The node of a level just written, if its stack is not folded and its caller's node is
-// known: nearly always. Otherwise it is looked up when somebody asks.
-LL_INLINE void look_up_node(struct ll_walker* walker, struct ll_level* level) {
-    uint32_t index = (uint32_t)(level - walker->levels);
-    if (LL_LIKELY(index < ll_fold.depth && walker->dropped == 0) && index != 0 &&
-        level[-1].node != 0) {
-        level->node = ll_level_child(walker, level[-1].node, index);
-    }
-}
-
-// Makes levels of the walk's frames behind those that stay. Up to level `known` a level
-// of the same code in the same calling context has the same node as before. False when
-// their proofs have no room.
-static bool write_levels(struct ll_walker* walker, uint32_t known) {
-    struct ll_level* level = &walker->levels[walker->count];
-    const struct ll_level* known_end = &walker->levels[known];
-    const struct ll_frame* frame = &walker->frames[walker->frame_count];
-    bool same_context = true;
-    while (frame-- > walker->frames) {
-        same_context = same_context && level < known_end && level->pc == frame->pc;
-        uint32_t node = same_context ? level->node : 0;
-        bool is_plain =
-            ll_rule_kind(frame->rule) != LL_RULE_SPECIAL && level != walker->levels;
-        bool fits = LL_LIKELY(is_plain) ? write_plain(walker, level, frame, node)
-                                        : write_special(walker, level, frame, node);
-        if (LL_UNLIKELY(!fits)) {
-            return false;
-        }
-        if (node == 0) {
-            look_up_node(walker, level);
-        }
-        keep_place(walker, level);
-        level++;
-    }
-    walker->count += walker->frame_count;
-    return true;
-}
-
-// Forgets levels between the outer ones and the inner ones.
-static void drop_middle(struct ll_walker* walker) {
-    uint32_t kept = LEVELS_AFTER_DROP - walker->frame_count;
-    uint32_t removed = walker->count - kept - ll_fold.outer;
-    struct ll_level* gap = &walker->levels[ll_fold.outer];
-    uint32_t proofs_start = gap[-1].proofs_end;
-    uint32_t proofs_removed = gap[removed - 1].proofs_end - proofs_start;
-    memmove(&walker->proofs[proofs_start],
-            &walker->proofs[proofs_start + proofs_removed],
-            (gap[removed + kept - 1].proofs_end - proofs_start - proofs_removed) *
-                sizeof *walker->proofs);
-    memmove(gap, gap + removed, kept * sizeof *gap);
-    for (uint32_t i = 0; i < kept; i++) {
-        gap[i].proofs_end -= proofs_removed & 0x7fffffff;
-    }
-    walker->count -= removed;
-    walker->dropped += removed;
-}
-
-// Room for the frames behind the `count` levels that stay.
-static bool make_room(struct ll_walker* walker) {
-    while (walker->count + walker->frame_count > walker->capacity) {
-        if (ll_walker_grow(walker)) {
-            continue;
-        }
-        if (walker->capacity < LL_LEVELS_MAX || ll_fold.outer == 0 ||
-            walker->frame_count >= LEVELS_AFTER_DROP / 2) {
-            return false;
-        }
-        drop_middle(walker);
-    }
-    return true;
-}
-
-bool ll_levels_add_frames(struct ll_walker* walker, enum ll_levels_base base) {
-    uint32_t known = walker->count;
-    if (walker->frame_count == 0) {
-        return true;
-    }
-    if (base == LL_LEVELS_NONE) {
-        ll_walker_reset(walker);
-    } else {
-        walker->count = walker->at + 1;
-    }
-    if (walker->count <= ll_fold.outer) {
-        walker->dropped = 0;
-    }
-    if (!make_room(walker)) {
-        ll_walker_reset(walker);
-        return false;
-    }
-    bool may_reuse_nodes = base == LL_LEVELS_JOINED && walker->dropped == 0;
-    bool fits = write_levels(walker, may_reuse_nodes ? known : 0);
-    walker->at = walker->count - 1;
-    if (LL_UNLIKELY(!fits)) {
-        ll_walker_reset(walker);
-        ll_walker_grow(walker);
-    }
-    return fits;
 }
 
 // A step by the tables, with what a capture knows of the registers.

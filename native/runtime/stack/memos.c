@@ -1,8 +1,6 @@
 // Memos of captures that left the levels as they are.
 #include "stack/levels.h"
 
-#include <string.h>
-
 static unsigned set_of(uint64_t sp, uint64_t pc) {
     uint64_t hash = (sp ^ pc << 24) * UINT64_C(0x9e3779b97f4a7c15);
     return (unsigned)(hash >> (64 - LL_MEMO_SET_BITS));
@@ -29,15 +27,17 @@ static bool holds(struct ll_walker* walker, const struct ll_memo* memo) {
     return ll_level_holds(walker, memo->join);
 }
 
-uint32_t ll_memo_node(struct ll_walker* walker, const struct ll_caller* caller) {
-    if (walker->joined_walks < LL_WALKS_BEFORE_MEMOS) {
+uint32_t ll_memo_node(struct ll_walker* walker, uint64_t pc, uint64_t sp,
+                      uint64_t rbp) {
+    if (LL_UNLIKELY(walker->joined_walks < LL_WALKS_BEFORE_MEMOS)) {
         return 0;
     }
-    struct ll_memo* ways = walker->memos[set_of(caller->sp, caller->pc)];
+    const struct ll_memo* ways = walker->memos[set_of(sp, pc)];
     for (unsigned way = 0; way < LL_MEMO_WAYS; way++) {
         const struct ll_memo* memo = &ways[way];
-        if (memo->sp == caller->sp && memo->pc == caller->pc &&
-            (!memo->needs_rbp || memo->rbp == caller->rbp) && holds(walker, memo)) {
+        uint64_t difference = (memo->sp ^ sp) | (memo->pc ^ pc);
+        if (difference == 0 && (!memo->needs_rbp || memo->rbp == rbp) &&
+            holds(walker, memo)) {
             return memo->node;
         }
     }
@@ -49,17 +49,28 @@ static struct ll_memo* victim(struct ll_walker* walker, const struct ll_level* i
     return &walker->memos[set][walker->memo_victims[set]++ % LL_MEMO_WAYS];
 }
 
+// By loads as wide as the stores that were just made: wider ones would wait for them.
+static void copy_proofs(struct ll_proof* to, const struct ll_proof* from) {
+    for (unsigned i = 0; i < LL_MEMO_PROOFS; i++) {
+        to[i].address = from[i].address;
+        to[i].value = from[i].value;
+    }
+}
+
 void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node) {
     if (walker->joined_walks < LL_WALKS_BEFORE_MEMOS) {
         walker->joined_walks++;
         return;
     }
-    const struct ll_level* outer = &walker->levels[join];
     const struct ll_level* inner = &walker->levels[walker->at];
-    uint32_t count = inner->proofs_end - outer->proofs_end;
+    uint32_t proofs_end = inner->proofs_end;
+    if (proofs_end - walker->levels[join].proofs_end > LL_MEMO_PROOFS ||
+        proofs_end < LL_MEMO_PROOFS) {
+        return;
+    }
+    const struct ll_level* outer = &walker->levels[join];
     uint32_t join_node = ll_level_node(walker, join);
-    if (count > LL_MEMO_PROOFS || inner->proofs_end < LL_MEMO_PROOFS ||
-        join_node == 0 || node == 0) {
+    if (join_node == 0 || node == 0) {
         return;
     }
     struct ll_memo* memo = victim(walker, inner);
@@ -72,6 +83,5 @@ void ll_memo_keep(struct ll_walker* walker, uint32_t join, uint32_t node) {
     memo->join_node = join_node;
     memo->node = node;
     memo->needs_rbp = inner->needs_rbp;
-    memcpy(memo->proofs, &walker->proofs[inner->proofs_end - LL_MEMO_PROOFS],
-           sizeof memo->proofs);
+    copy_proofs(memo->proofs, &walker->proofs[proofs_end - LL_MEMO_PROOFS]);
 }

@@ -17,7 +17,8 @@ static struct ll_rule_table* make_table(unsigned line_bits) {
         sizeof(struct ll_rule_table) + (sizeof(struct ll_rule_line) << line_bits);
     struct ll_rule_table* table = ll_memory_map(size_bytes);
     if (table != NULL) {
-        table->shift = LL_RULE_HASH_BITS - line_bits;
+        table->line_bits = line_bits;
+        table->shift = 64 - line_bits;
         table->line_count = 1U << line_bits;
     }
     return table;
@@ -37,7 +38,7 @@ bool ll_rules_start(void) {
 // Puts a word into its line: where it is looked for first, or where there is room. In a
 // full line another one goes.
 static void remember(struct ll_rule_table* table, uint64_t hash, uint64_t word) {
-    struct ll_rule_line* line = &table->lines[hash >> table->shift];
+    struct ll_rule_line* line = &table->lines[ll_rule_line_of(table, hash)];
     unsigned at = hash % LL_RULE_LINE_WORDS;
     for (unsigned i = 0; i < LL_RULE_LINE_WORDS; i++) {
         unsigned next = (at + i) % LL_RULE_LINE_WORDS;
@@ -53,13 +54,13 @@ static void remember(struct ll_rule_table* table, uint64_t hash, uint64_t word) 
 // A word and its line together hold the whole hash.
 static void copy_line(const struct ll_rule_table* from, uint32_t index,
                       struct ll_rule_table* to) {
-    uint64_t low = (UINT64_C(1) << from->shift) - 1;
+    unsigned low_bits = LL_RULE_HASH_BITS - from->line_bits;
+    uint64_t low = (UINT64_C(1) << low_bits) - 1;
     for (unsigned i = 0; i < LL_RULE_LINE_WORDS; i++) {
         uint64_t word =
             atomic_load_explicit(&from->lines[index].words[i], memory_order_relaxed);
         if (word != 0) {
-            uint64_t hash =
-                (uint64_t)index << from->shift | (word >> LL_RULE_BITS & low);
+            uint64_t hash = (uint64_t)index << low_bits | (word >> LL_RULE_BITS & low);
             remember(to, hash, word);
         }
     }
@@ -70,12 +71,11 @@ static void copy_line(const struct ll_rule_table* from, uint32_t index,
 // last.
 static void grow_if_full(struct ll_rule_table* table) {
     uint32_t used = atomic_load_explicit(&table->used, memory_order_relaxed);
-    unsigned line_bits = LL_RULE_HASH_BITS - table->shift;
     if (used != table->line_count * LL_RULE_LINE_WORDS / 4 * 3 ||
-        line_bits >= LINE_BITS_MAX) {
+        table->line_bits >= LINE_BITS_MAX) {
         return;
     }
-    struct ll_rule_table* larger = make_table(line_bits + 1);
+    struct ll_rule_table* larger = make_table(table->line_bits + 1);
     if (larger == NULL) {
         return;
     }
@@ -137,7 +137,7 @@ static ll_rule rule_from_tables(struct ll_rule_table* table, uintptr_t pc) {
 LL_NOINLINE ll_rule ll_rule_elsewhere(uintptr_t pc) {
     struct ll_rule_table* table = atomic_load(&ll_rule_table);
     uint64_t hash = ll_rule_hash(pc);
-    const struct ll_rule_line* line = &table->lines[hash >> table->shift];
+    const struct ll_rule_line* line = &table->lines[ll_rule_line_of(table, hash)];
     for (unsigned i = 0; i < LL_RULE_LINE_WORDS; i++) {
         uint64_t word = atomic_load_explicit(&line->words[i], memory_order_relaxed);
         if (ll_rule_word_is_for(word, hash)) {

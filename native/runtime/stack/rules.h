@@ -50,7 +50,8 @@ struct ll_rule_line {
 };
 
 struct ll_rule_table {
-    unsigned shift; // of the hash, to get the index of its line
+    unsigned line_bits; // of the hash, its highest ones
+    unsigned shift;     // 64 - line_bits
     uint32_t line_count;
     _Atomic uint32_t used; // words that were ever filled
     struct ll_rule_line lines[];
@@ -59,12 +60,18 @@ struct ll_rule_table {
 extern struct ll_rule_table* _Atomic ll_rule_table;
 
 // One-to-one on addresses, so that line and word together name the address.
+#define LL_RULE_HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 LL_INLINE uint64_t ll_rule_hash(uintptr_t pc) {
-    return pc * UINT64_C(0x9e3779b97f4a7c15) & ((UINT64_C(1) << LL_RULE_HASH_BITS) - 1);
+    return pc * LL_RULE_HASH_FACTOR & ((UINT64_C(1) << LL_RULE_HASH_BITS) - 1);
 }
 
 LL_INLINE bool ll_rule_word_is_for(uint64_t word, uint64_t hash) {
     return word >> LL_RULE_BITS == (hash & UINT64_MAX >> LL_RULE_BITS) && word != 0;
+}
+
+// The index of its line; bits above those of the hash do not matter.
+LL_INLINE uint64_t ll_rule_line_of(const struct ll_rule_table* table, uint64_t hash) {
+    return hash << (64 - LL_RULE_HASH_BITS) >> table->shift;
 }
 
 bool ll_rules_start(void);
@@ -77,12 +84,13 @@ ll_rule ll_rule_elsewhere(uintptr_t pc);
 LL_INLINE ll_rule ll_rule_at(uintptr_t pc) {
     const struct ll_rule_table* table =
         atomic_load_explicit(&ll_rule_table, memory_order_acquire);
-    uint64_t hash = ll_rule_hash(pc);
-    const struct ll_rule_line* line = &table->lines[hash >> table->shift];
-    uint64_t word = atomic_load_explicit(&line->words[hash % LL_RULE_LINE_WORDS],
-                                         memory_order_relaxed);
-    return LL_LIKELY(ll_rule_word_is_for(word, hash)) ? (ll_rule)(word & LL_RULE_MASK)
-                                                      : ll_rule_elsewhere(pc);
+    uint64_t hash = pc * LL_RULE_HASH_FACTOR;
+    uint64_t word = atomic_load_explicit(
+        &table->lines[ll_rule_line_of(table, hash)].words[hash % LL_RULE_LINE_WORDS],
+        memory_order_relaxed);
+    // With the right hash taken out, only the rule is left.
+    uint64_t rule = word ^ hash << LL_RULE_BITS;
+    return LL_LIKELY(rule - 1 < LL_RULE_MASK) ? (ll_rule)rule : ll_rule_elsewhere(pc);
 }
 
 // Forgets all rules, since code at their addresses may have changed.

@@ -1,4 +1,4 @@
-// The face of the component: start, captures, the life of threads and modules.
+// The face of the component: start, the life of threads and modules.
 #include "stack/stack.h"
 
 #include "format/records.h"
@@ -8,65 +8,18 @@
 #include "stack/rules.h"
 #include "stack/trie.h"
 
-// Set last, when every table is there.
-static _Atomic bool started;
+_Atomic bool ll_stack_is_started;
 
 bool ll_stack_start(unsigned depth) {
-    if (atomic_load(&started)) {
+    if (atomic_load(&ll_stack_is_started)) {
         return true;
     }
     ll_fold_set_depth(depth != 0 ? depth : 1);
     if (!ll_trie_start() || !ll_rules_start() || !ll_modules_start()) {
         return false;
     }
-    atomic_store(&started, true);
+    atomic_store(&ll_stack_is_started, true);
     return true;
-}
-
-typedef uint32_t capturing(struct ll_walker* walker, const struct ll_caller* caller);
-
-static LL_COLD uint32_t capture_with_borrowed(capturing* capture,
-                                              const struct ll_caller* caller) {
-    struct ll_walker* walker = atomic_load(&started) ? ll_walker_borrow() : NULL;
-    if (walker == NULL) {
-        return 0;
-    }
-    uint32_t node = capture(walker, caller);
-    ll_walker_give_back(walker);
-    return node;
-}
-
-// Makes the walker the thread's own again.
-LL_INLINE void put_back(struct ll_walker* walker) {
-    atomic_signal_fence(memory_order_seq_cst);
-    if (LL_UNLIKELY(ll_own_walker != NULL)) {
-        // A signal handler left one behind meanwhile.
-        ll_walker_give_back(walker);
-    } else {
-        ll_own_walker = walker;
-    }
-}
-
-LL_INLINE uint32_t capture_by(capturing* capture, struct ll_caller caller) {
-    struct ll_walker* walker = ll_own_walker;
-    if (LL_UNLIKELY(walker == NULL)) {
-        return capture_with_borrowed(capture, &caller);
-    }
-    ll_own_walker = NULL;
-    atomic_signal_fence(memory_order_seq_cst);
-    uint32_t node = capture(walker, &caller);
-    put_back(walker);
-    return node;
-}
-
-uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
-    return capture_by(ll_frames_capture,
-                      (struct ll_caller){.pc = pc, .sp = sp, .rbp = rbp});
-}
-
-uint32_t ll_stack_capture_any_depth(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
-    return capture_by(ll_frames_capture_any_depth,
-                      (struct ll_caller){.pc = pc, .sp = sp, .rbp = rbp});
 }
 
 static bool find_slot(uintptr_t pc, struct ll_return_slot* slot) {
@@ -79,25 +32,13 @@ static bool find_slot(uintptr_t pc, struct ll_return_slot* slot) {
 
 uint32_t ll_stack_capture_at(uintptr_t pc, uintptr_t sp, uintptr_t rbp,
                              struct ll_return_slot* slot) {
-    if (!atomic_load(&started) || !find_slot(pc, slot)) {
+    if (!atomic_load(&ll_stack_is_started) || !find_slot(pc, slot)) {
         return 0;
     }
     uint32_t node = ll_stack_capture_from(pc, sp, rbp);
     struct ll_node innermost;
     // With a caller, the walk has read the slot.
     return ll_node_get(node, &innermost) && innermost.parent != 0 ? node : 0;
-}
-
-uint32_t ll_stack_recall(struct ll_caller caller) {
-    struct ll_walker* walker = ll_own_walker;
-    if (walker == NULL) {
-        return 0;
-    }
-    ll_own_walker = NULL;
-    atomic_signal_fence(memory_order_seq_cst);
-    uint32_t node = ll_frames_recall(walker, &caller);
-    put_back(walker);
-    return node;
 }
 
 void ll_stack_thread_start(uintptr_t start, uintptr_t end) {

@@ -127,22 +127,6 @@ uint32_t ll_trie_child(uint32_t parent, ll_node_key key) {
     }
 }
 
-uint32_t ll_trie_find(uint32_t parent, ll_node_key key) {
-    uint32_t id =
-        atomic_load_explicit(&ll_trie.nodes[parent].children, memory_order_acquire);
-    uint64_t hash = ll_trie_hash(key);
-    while (id != 0) {
-        struct ll_trie_node* node = &ll_trie.nodes[id];
-        if (atomic_load_explicit(&node->key, memory_order_relaxed) == key) {
-            break;
-        }
-        id = atomic_load_explicit(&node->links[hash >> (64 - LL_TRIE_LINK_BITS)],
-                                  memory_order_acquire);
-        hash = hash << LL_TRIE_LINK_BITS | hash >> (64 - LL_TRIE_LINK_BITS);
-    }
-    return id;
-}
-
 // An address inside the frame's code: a call that never returns may be the last
 // instruction of its module.
 static uintptr_t place_of(ll_node_key key) {

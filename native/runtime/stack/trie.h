@@ -23,9 +23,6 @@ bool ll_trie_start(void);
 // there is no room left.
 uint32_t ll_trie_child(uint32_t parent, ll_node_key key);
 
-// The same without making one: 0 if there is none.
-uint32_t ll_trie_find(uint32_t parent, ll_node_key key);
-
 // Nodes of code in [start, end) stay as they are under the module's name, but new code
 // at these addresses gets new nodes.
 void ll_trie_retire(uintptr_t start, uintptr_t end, uint32_t module);

@@ -36,3 +36,17 @@ extern struct ll_trie ll_trie;
 LL_INLINE uint64_t ll_trie_hash(ll_node_key key) {
     return key * UINT64_C(0x9e3779b97f4a7c15);
 }
+
+// As ll_trie_child (stack/trie.h) without making one: 0 if there is none.
+LL_INLINE uint32_t ll_trie_find(uint32_t parent, ll_node_key key) {
+    const struct ll_trie_node* nodes = ll_trie.nodes;
+    uint32_t id = atomic_load_explicit(&nodes[parent].children, memory_order_acquire);
+    uint64_t hash = ll_trie_hash(key);
+    while (id != 0 &&
+           atomic_load_explicit(&nodes[id].key, memory_order_relaxed) != key) {
+        id = atomic_load_explicit(&nodes[id].links[hash >> (64 - LL_TRIE_LINK_BITS)],
+                                  memory_order_acquire);
+        hash = hash << LL_TRIE_LINK_BITS | hash >> (64 - LL_TRIE_LINK_BITS);
+    }
+    return id;
+}

@@ -89,6 +89,7 @@ enum { LL_LEVELS_MAX = 8192 };
 
 // The outer levels are also known by a hash of their stack pointers.
 enum { LL_PLACE_BITS = 8, LL_PLACED_LEVELS = 1 << (LL_PLACE_BITS - 1) };
+_Static_assert(LL_PLACED_LEVELS <= UINT8_MAX + 1, "a place holds any placed level");
 
 struct ll_walker {
     uint32_t capacity; // of `levels` and of `frames`
@@ -100,6 +101,7 @@ struct ll_walker {
     uint32_t proof_count;
     uint32_t joined_walks; // up to LL_WALKS_BEFORE_MEMOS
     bool folded_recursion; // the last look-up of a node did
+    bool met_special;      // the current walk met a frame that is not plain
     struct ll_outermost outermost;
     struct ll_stack_bounds bounds; // of the stack on which the levels lie
     struct ll_other_stacks other_stacks;

@@ -1,0 +1,158 @@
+// Captures: what the thread remembers of its last walks, or a walk.
+#include <stdatomic.h>
+
+#include "stack/frames.h"
+#include "stack/handed.h"
+#include "stack/levels.h"
+
+static LL_NOINLINE uint32_t walk(struct ll_walker* walker, uintptr_t pc, uintptr_t sp,
+                                 uintptr_t rbp) {
+    return ll_frames_walk(walker, &(struct ll_caller){.pc = pc, .sp = sp, .rbp = rbp});
+}
+
+// The node of the frame if it is the innermost of the last walk, or a memo's; else 0.
+LL_INLINE uint32_t remembered(struct ll_walker* walker, struct ll_caller caller) {
+    uint32_t at = walker->at;
+    const struct ll_level* level = &walker->levels[at];
+    if (ll_level_is_frame(level, caller.sp, caller.pc, caller.rbp) &&
+        LL_LIKELY(level->node != 0) && LL_LIKELY(ll_level_holds(walker, at))) {
+        return walker->levels[at].node;
+    }
+    return ll_memo_node(walker, caller.pc, caller.sp, caller.rbp);
+}
+
+LL_INLINE uint32_t capture_unhanded(struct ll_walker* walker, struct ll_caller caller) {
+    uint32_t node = remembered(walker, caller);
+    return LL_LIKELY(node != 0) ? node : walk(walker, caller.pc, caller.sp, caller.rbp);
+}
+
+// Two stacks of one context at one place are those of two calls in a recursion.
+static void remember(struct ll_handed* ways, struct ll_handed known) {
+    ways[1] = ways[0];
+    ways[0] = known;
+}
+
+static void remember_frame(struct ll_walker* walker, uint64_t context,
+                           struct ll_caller caller, uint32_t node) {
+    struct ll_frame frame = {.sp = caller.sp,
+                             .pc = caller.pc,
+                             .rbp = caller.rbp,
+                             .rule = ll_rule_at(caller.pc)};
+    bool needs_rbp = ll_rule_kind(frame.rule) == LL_RULE_RBP;
+    if (node == 0 || !ll_hands_over(caller.pc) ||
+        !ll_frame_plain_caller(walker->bounds, &frame)) {
+        return;
+    }
+    remember(ll_handed_ways(walker, context, caller.sp),
+             (struct ll_handed){.context = context,
+                                .sp = caller.sp,
+                                .pc = caller.pc,
+                                .rbp = caller.rbp,
+                                .outer_slot = frame.sp - 8,
+                                .outer_pc = frame.pc,
+                                .node = node,
+                                .clearing = walker->clearings,
+                                .needs_rbp = needs_rbp});
+}
+
+typedef uint32_t capturing_handed(struct ll_walker* walker, uint64_t context,
+                                  struct ll_caller caller);
+
+static LL_NOINLINE uint32_t capture_handed(struct ll_walker* walker, uint64_t context,
+                                           struct ll_caller caller) {
+    const struct ll_handed* ways = ll_handed_ways(walker, context, caller.sp);
+    if (LL_LIKELY(ll_handed_is(&ways[0], walker, context, &caller))) {
+        return ways[0].node;
+    }
+    if (LL_LIKELY(ll_handed_is(&ways[1], walker, context, &caller))) {
+        return ways[1].node;
+    }
+    uint32_t node = capture_unhanded(walker, caller);
+    remember_frame(walker, context, caller, node);
+    return node;
+}
+
+static LL_NOINLINE uint32_t capture_any_depth(struct ll_walker* walker,
+                                              uint64_t context,
+                                              struct ll_caller caller) {
+    struct ll_handed* ways = ll_handed_ways(walker, context, 0);
+    for (unsigned way = 0; way < 2; way++) {
+        if (ways[way].context == context && ways[way].sp == 0 &&
+            ways[way].pc == caller.pc && ways[way].clearing == walker->clearings) {
+            return ways[way].node;
+        }
+    }
+    uint32_t node = capture_unhanded(walker, caller);
+    if (node != 0 && ll_hands_over(caller.pc)) {
+        remember(ways, (struct ll_handed){.context = context,
+                                          .pc = caller.pc,
+                                          .node = node,
+                                          .clearing = walker->clearings});
+    }
+    return node;
+}
+
+LL_INLINE uint32_t capture_with(struct ll_walker* walker, capturing_handed* handed,
+                                struct ll_caller caller) {
+    ll_frames_refresh(walker);
+    uint64_t context = ll_handed_take();
+    return LL_UNLIKELY(context != 0) ? handed(walker, context, caller)
+                                     : capture_unhanded(walker, caller);
+}
+
+// For a thread that has no walker at hand.
+static LL_COLD uint32_t capture_with_borrowed(capturing_handed* handed,
+                                              struct ll_caller caller) {
+    struct ll_walker* walker =
+        atomic_load(&ll_stack_is_started) ? ll_walker_borrow() : NULL;
+    if (walker == NULL) {
+        return 0;
+    }
+    uint32_t node = capture_with(walker, handed, caller);
+    ll_walker_give_back(walker);
+    return node;
+}
+
+// Makes the walker the thread's own again.
+LL_INLINE void put_back(struct ll_walker* walker) {
+    atomic_signal_fence(memory_order_seq_cst);
+    if (LL_UNLIKELY(ll_own_walker != NULL)) {
+        // A signal handler left one behind meanwhile.
+        ll_walker_give_back(walker);
+    } else {
+        ll_own_walker = walker;
+    }
+}
+
+LL_INLINE uint32_t capture(capturing_handed* handed, struct ll_caller caller) {
+    struct ll_walker* walker = ll_own_walker;
+    if (LL_UNLIKELY(walker == NULL)) {
+        return capture_with_borrowed(handed, caller);
+    }
+    ll_own_walker = NULL;
+    atomic_signal_fence(memory_order_seq_cst);
+    uint32_t node = capture_with(walker, handed, caller);
+    put_back(walker);
+    return node;
+}
+
+uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+    return capture(capture_handed, (struct ll_caller){.pc = pc, .sp = sp, .rbp = rbp});
+}
+
+uint32_t ll_stack_capture_any_depth(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+    return capture(capture_any_depth,
+                   (struct ll_caller){.pc = pc, .sp = sp, .rbp = rbp});
+}
+
+uint32_t ll_stack_recall(struct ll_caller caller) {
+    struct ll_walker* walker = ll_own_walker;
+    if (walker == NULL) {
+        return 0;
+    }
+    ll_own_walker = NULL;
+    atomic_signal_fence(memory_order_seq_cst);
+    uint32_t node = ll_frames_are_current(walker) ? remembered(walker, caller) : 0;
+    put_back(walker);
+    return node;
+}
