@@ -10,6 +10,7 @@ import ctypes
 import mmap
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from struct import pack, unpack
 
@@ -35,7 +36,11 @@ from leakline.patching.addresses import (
 from leakline.patching.assembler import Step
 from leakline.patching.eviction import Plain
 from leakline.patching.stores import Store, find_stores
-from leakline.patching.trampolines import Trampoline, trampoline
+from leakline.patching.trampolines import (
+    Trampoline,
+    parted_trampoline,
+    trampoline,
+)
 from leakline.symbols.unwind_tables import RSP, Function, Rule
 
 GENERAL = [
@@ -128,7 +133,7 @@ def notes() -> tuple[int, int, int, int]:
 
 def put(*steps: Step) -> Trampoline:
     """Put a trampoline in place, its part for losses far from it."""
-    made = trampoline(steps, TRAMPOLINES, LOST)
+    made = parted_trampoline(steps, TRAMPOLINES, LOST)
     poke(TRAMPOLINES, made.code)
     poke(LOST, made.lost)
     return made
@@ -136,7 +141,7 @@ def put(*steps: Step) -> Trampoline:
 
 def put_in_one_piece(*steps: Step) -> Trampoline:
     made = trampoline(steps, TRAMPOLINES)
-    poke(TRAMPOLINES, made.code + made.lost)
+    poke(TRAMPOLINES, made.code)
     return made
 
 
@@ -203,11 +208,11 @@ def run(target: int, registers: list[int], flags: int) -> tuple[list[int], int]:
 
 
 def store_of(code: bytes, *, births: bool = False) -> Store:
-    """Return the store at the start of some code, as the planner finds it."""
+    """Return the store at the start of some code, to be stamped without a hook."""
     function = Function(CODE, CODE + len(code), [CODE], [Rule(RSP, 8)])
     census = find_stores(code, CODE, [function], births=births)
     assert len(census.stores) == 1
-    return census.stores[0]
+    return replace(census.stores[0], stamps_itself=True)
 
 
 def base_stores() -> list[bytes]:
@@ -236,6 +241,8 @@ def base_stores() -> list[bytes]:
     return codes
 
 
+HALF = 0.5
+
 # What follows decides whether the flags before the store are alive.
 DEAD = b"\xc3"
 ALIVE = b"\x0f\x42\xc0\xc3"  # cmovb eax, eax; ret
@@ -252,7 +259,8 @@ def test_a_trampoline_does_what_the_store_does(
     source = random.Random(7)  # noqa: S311 - reproducible, not secret
     set_limit(limit)
     for code in base_stores():
-        store = store_of(code + following, births=births)
+        found = store_of(code + following, births=births)
+        store = replace(found, stamps_itself=limit > 0 or source.random() < HALF)
         source.choice([put, put_in_one_piece])(store)
         registers = [DATA + 0x2000 + 16 * source.randrange(64) for _ in GENERAL]
         flags = source.getrandbits(12) & ARITHMETIC_FLAGS
@@ -366,7 +374,8 @@ def test_slots_close_above_the_stack_pointer_are_for_the_hook() -> None:
     """The slot lies in the red zone."""
     code = bytes.fromhex("4889e3 488943c0 c3")  # mov rbx, rsp; mov [rbx - 64], rax
     function = Function(CODE, CODE + len(code), [CODE], [Rule(RSP, 8)])
-    (store,) = find_stores(code, CODE, [function]).stores
+    (found,) = find_stores(code, CODE, [function]).stores
+    store = replace(found, stamps_itself=True)
     fill = Plain(CODE, bytes.fromhex("4c8944 24c0"))  # mov [rsp - 64], r8
     set_limit(0x1000)
     put(fill, Plain(CODE, code[:3]), store)

@@ -90,31 +90,48 @@ static uint64_t mark_with(uint64_t mark, uintptr_t offset) {
     return (offset < farthest ? offset : farthest) / 8 << MARK_BITS | mark;
 }
 
-bool ll_stamps_refer(uintptr_t start, uintptr_t end) {
-    for (uintptr_t at = start; at + sizeof(uint64_t) <= end; at += sizeof(uint64_t)) {
-        if (ll_is_heap_address(*(const uint64_t*)at)) {
-            return true;
+// The first word from `at` on that is a reference, or `end` if there is none. Most are
+// none: two are looked at together, and the heap's bounds are read once.
+static uintptr_t next_reference(uintptr_t at, uintptr_t end) {
+    uintptr_t heap_start = ll_range.start;
+    uintptr_t heap_size = ll_range.used_bytes;
+    for (; end - at >= 2 * sizeof(uint64_t); at += 2 * sizeof(uint64_t)) {
+        const uint64_t* pair = (const uint64_t*)at;
+        bool first_refers = pair[0] - heap_start < heap_size;
+        bool second_refers = pair[1] - heap_start < heap_size;
+        if (first_refers || second_refers) {
+            return first_refers ? at : at + sizeof(uint64_t);
         }
     }
-    return false;
+    return at < end && *(const uint64_t*)at - heap_start < heap_size ? at : end;
+}
+
+// Behind the last whole word from `start` on.
+static uintptr_t words_end(uintptr_t start, uintptr_t end) {
+    return start + ((end - start) & -(uintptr_t)sizeof(uint64_t));
+}
+
+bool ll_stamps_refer(uintptr_t start, uintptr_t end) {
+    uintptr_t last = words_end(start, end);
+    return next_reference(start, last) != last;
 }
 
 void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t site) {
     if (LL_UNLIKELY(!is_searched(end - start))) {
         return;
     }
-    for (uintptr_t at = start; at + sizeof(uint64_t) <= end; at += sizeof(uint64_t)) {
+    uintptr_t last = words_end(start, end);
+    for (uintptr_t at = next_reference(start, last); at != last;
+         at = next_reference(at + sizeof(uint64_t), last)) {
         uint64_t* word = (uint64_t*)at;
-        if (LL_UNLIKELY(ll_is_heap_address(*word))) {
-            if (ll_births_on) {
-                ll_births_carry(at, *word);
-            }
-            uintptr_t lost = *word;
-            stamp(lost, site, mark_with(MARK_FREED, at - block));
-            *word = 0;
-            if (LL_UNLIKELY(ll_ordinals_on)) {
-                ll_ordinals_lost(lost, site);
-            }
+        if (ll_births_on) {
+            ll_births_carry(at, *word);
+        }
+        uintptr_t lost = *word;
+        stamp(lost, site, mark_with(MARK_FREED, at - block));
+        *word = 0;
+        if (LL_UNLIKELY(ll_ordinals_on)) {
+            ll_ordinals_lost(lost, site);
         }
     }
 }

@@ -11,9 +11,9 @@
 // The two kinds of plans: those with births also look at what was stored.
 static const struct kind {
     char magic[8];
-    char suffix[9];
-} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '8'}, LL_PLAN_SUFFIX},
-  births = {{'l', 'l', 'b', 'r', 't', 'h', '0', '9'}, LL_PLAN_SUFFIX_WITH_BIRTHS};
+    char suffix[10];
+} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '0', '9'}, LL_PLAN_SUFFIX},
+  births = {{'l', 'l', 'b', 'r', 't', 'h', '1', '0'}, LL_PLAN_SUFFIX_WITH_BIRTHS};
 
 static const struct kind* wanted_kind(void) {
     return ll_births_on ? &births : &losses;
@@ -122,6 +122,7 @@ void ll_plan_close(struct ll_plan* plan) {
 
 void ll_plan_close_file(struct ll_plan* plan) {
     ll_plan_file_close_descriptor(&plan->file);
+    ll_plan_file_leave_pages(&plan->file);
 }
 
 size_t ll_plan_text_offset(uint32_t page) {

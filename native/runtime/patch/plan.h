@@ -70,8 +70,8 @@ struct ll_plan {
 
 // How the names of plans end, and of those that note births, too. The numbers change
 // with what a plan patches, so that plans which stand beside it change with it.
-#define LL_PLAN_SUFFIX ".plan8"
-#define LL_PLAN_SUFFIX_WITH_BIRTHS ".births9"
+#define LL_PLAN_SUFFIX ".plan9"
+#define LL_PLAN_SUFFIX_WITH_BIRTHS ".births10"
 
 // Opens `folder`/<build-id in hex><suffix>. On anything but OK nothing stays open.
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,
@@ -79,7 +79,8 @@ enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,
 
 void ll_plan_close(struct ll_plan* plan);
 
-// Closes the file alone; what is mapped stays.
+// Closes the file alone. What is mapped stays, but not in memory: the tables are hardly
+// ever read again.
 void ll_plan_close_file(struct ll_plan* plan);
 
 // Offsets in the file of a page of patched text and of a page of trampolines.

@@ -92,6 +92,10 @@ void ll_plan_file_close(struct ll_plan_file* plan) {
     plan->start = NULL;
 }
 
+void ll_plan_file_leave_pages(const struct ll_plan_file* plan) {
+    ll_syscall(SYS_madvise, plan->start, plan->size_bytes, MADV_DONTNEED);
+}
+
 void ll_plan_file_close_descriptor(struct ll_plan_file* plan) {
     if (plan->file >= 0) {
         ll_file_close(plan->file);

@@ -30,6 +30,9 @@ void ll_plan_file_close(struct ll_plan_file* plan);
 // Closes the file alone; what is mapped stays.
 void ll_plan_file_close_descriptor(struct ll_plan_file* plan);
 
+// Lets go of the memory behind the mapping until somebody reads there again.
+void ll_plan_file_leave_pages(const struct ll_plan_file* plan);
+
 // Adler-32 of data that follows what `sum` is of. A large library has a megabyte of
 // tables, for which a CRC would take longer than all the rest of the start.
 enum { LL_PLAN_SUM_BEGIN = 1 };

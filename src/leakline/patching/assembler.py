@@ -14,8 +14,7 @@ RAX, RCX, _RSP, _RBP = 0, 1, 4, 5
 # What a frame may keep below its stack pointer.
 RED_ZONE = 128
 
-ALWAYS = b"\xe9"
-IF_EQUAL = b"\x0f\x84"
+_SHORT_JUMP = range(-128, 128)
 
 # One instruction that a trampoline runs.
 Step = Store | Plain
@@ -76,9 +75,9 @@ class Assembler:
         distance = step.address - self.here
         self.code += moved(step.code, step.displacement_at, distance)
 
-    def jump(self, target: int, condition: bytes = ALWAYS) -> None:
+    def jump(self, target: int) -> None:
         """Append a jump to an address."""
-        self.code += condition + bytes(4)
+        self.raw("e900000000")
         self.lead(len(self.code), target)
 
     def lead(self, end_of_jump: int, target: int) -> None:
@@ -88,16 +87,20 @@ class Assembler:
             raise OverflowError
         self.code[end_of_jump - 4 : end_of_jump] = pack("<i", distance)
 
+    def jump_near(self, target: int) -> None:
+        """Append a jump to an address in this code, as short as can be."""
+        distance = target - (self.here + 2)
+        if distance in _SHORT_JUMP:
+            self.code += b"\xeb" + pack("<b", distance)
+        else:
+            self.jump(target)
+
     def land(self, end_of_short_jump: int) -> None:
         """Let a short jump forward that ends at an offset lead here."""
         distance = len(self.code) - end_of_short_jump
-        if distance >= 1 << 7:
+        if distance not in _SHORT_JUMP:
             raise OverflowError
         self.code[end_of_short_jump - 1] = distance
-
-    def jump_short(self, target: int) -> None:
-        """Append a short jump back to an offset in this code."""
-        self.code += b"\xeb" + pack("<b", target - (len(self.code) + 2))
 
     def call(self, hook: int, store: Store) -> None:
         """Append the call of a hook on behalf of a store."""

@@ -1,6 +1,7 @@
 """Makes the plan of one program or library from its file."""
 
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 from leakline.patching.groups import Gatherer
@@ -9,6 +10,11 @@ from leakline.patching.plan import Plan
 from leakline.patching.planner import Planner
 from leakline.patching.source import Source, read_source
 from leakline.patching.stores import find_stores
+
+# In a module with so few stores, trampolines that stamp without a hook are worth their
+# size. In larger ones the processor's caches would hold less of the code that runs: they
+# gain no time, and need more memory.
+_FEW_STORES = 4096
 
 
 def make_plan(path: Path, *, births: bool = False) -> Plan:
@@ -21,6 +27,8 @@ def make_plan(path: Path, *, births: bool = False) -> Plan:
     code = source.code_pages()
     census = find_stores(code.content, code.base, source.functions, births=births)
     stores = sorted(census.stores, key=lambda store: store.address)
+    if len(stores) <= _FEW_STORES:
+        stores = [replace(store, stamps_itself=True) for store in stores]
     build_id = source.elf.build_id
     plan = Plan(build_id, code.base, code.content, bytearray(code.content), births)
     plan.left_out = census.left_out

@@ -13,9 +13,9 @@ from leakline.patching.code_pages import share_pages
 from leakline.patching.placement import PAGE
 from leakline.patching.plan import Patch, Plan
 
-_MAGICS = {False: b"llplan08", True: b"llbrth09"}
+_MAGICS = {False: b"llplan09", True: b"llbrth10"}
 # By whether births are noted. Plans of other versions lie beside ours undisturbed.
-SUFFIXES = {False: ".plan8", True: ".births9"}
+SUFFIXES = {False: ".plan9", True: ".births10"}
 HEADER = Struct("<8s12I2Q32s")
 RUN = Struct("<QII")
 MAPPING = Struct("<qII")

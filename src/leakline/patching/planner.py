@@ -21,7 +21,7 @@ from leakline.patching.placement import (
 )
 from leakline.patching.plan import Patch, Plan
 from leakline.patching.stores import Store
-from leakline.patching.trampolines import trampoline
+from leakline.patching.trampolines import parted_trampoline, trampoline
 
 # A segment prefix, which jumps ignore.
 _PREFIX = b"\x26"
@@ -33,9 +33,9 @@ Take = Callable[[int, int, int], int | None]
 
 
 class _Layout(Enum):
-    """Where the part of a trampoline for losses lies, the better way first."""
+    """Where the part of a pun's trampoline for losses lies, the better way first."""
 
-    APART = "where it takes no room near the store"
+    APART = "where it takes no room that puns need"
     BEHIND = "behind the trampoline, for those too far from there"
 
 
@@ -101,15 +101,31 @@ class Planner:
         """Place one group; False when no way was found."""
         choices = [group.without_lead(n) for n in range(group.lead, -1, -1)]
         try:
-            size = _size(choices[0], layout)
-            sizes = list(accumulate(_leads(group), initial=size.near_bytes))
-            found = self._best_entry(choices, sizes)
-            if found is None and group.stores == 1:
-                found = self._beside_evicted(choices[0], size.near_bytes)
-            if found is not None:
-                self._write(*found, size.apart_bytes)
+            return self._place_anywhere(choices) or self._place_pun(choices, layout)
         except OverflowError:
             return False
+
+    def _place_anywhere(self, choices: list[Group]) -> bool:
+        """Use an instruction so long that its trampoline may lie anywhere."""
+        for choice in choices:
+            if choice.length >= JUMP_LENGTH:
+                size = _size(choice, _Layout.BEHIND)
+                place = self._space.take_anywhere(size.near_bytes)
+                if place is not None:
+                    self._write(choice, _Entry(place, 0), size.apart_bytes)
+                    return True
+        return False
+
+    def _place_pun(self, choices: list[Group], layout: _Layout) -> bool:
+        """Find an instruction whose jump can lead to where there is room."""
+        size = _size(choices[0], layout)
+        leads = _leads(choices[-1])
+        sizes = list(accumulate(leads, initial=size.near_bytes))
+        found = self._best_pun(choices, sizes)
+        if found is None and choices[0].stores == 1:
+            found = self._beside_evicted(choices[0], size.near_bytes)
+        if found is not None:
+            self._write(*found, size.apart_bytes)
         return found is not None
 
     def _place_by_detour(self, group: Group, layout: _Layout) -> bool:
@@ -147,19 +163,10 @@ class Planner:
         self._plan.moved += [_range_of(store), _range_of(found.host)]
         return True
 
-    def _best_entry(
+    def _best_pun(
         self, choices: list[Group], sizes: list[int]
     ) -> "tuple[Group, _Entry] | None":
-        """Return where to jump from, and where to.
-
-        Long instructions first, whose trampolines go anywhere; then those whose
-        trampolines find room in pages that are there already.
-        """
-        for choice, size in zip(choices, sizes, strict=True):
-            if choice.length >= JUMP_LENGTH:
-                place = self._space.take_anywhere(size)
-                if place is not None:
-                    return choice, _Entry(place, 0)
+        """Return where to jump from, and where to, in pages that are there if possible."""
         for take in self._ways():
             for choice, size in zip(choices, sizes, strict=True):
                 entry = self._pun(choice.address, choice.length, size, take)
@@ -259,11 +266,11 @@ class Planner:
         """
         if apart_bytes == 0:
             made = trampoline(group.steps, place)
-            lost_place = place + len(made.code)
+            lost_place = place
         else:
             lost_place = self._space.take_for_losses(apart_bytes)
             try:
-                made = trampoline(group.steps, place, lost_place)
+                made = parted_trampoline(group.steps, place, lost_place)
             except OverflowError:
                 self._space.give_back(lost_place, apart_bytes)
                 raise
@@ -305,10 +312,10 @@ def _leads(group: Group) -> list[int]:
 
 def _size(group: Group, layout: _Layout) -> _Size:
     """Return the room that a trampoline takes, which does not depend on its place."""
-    made = trampoline(group.steps, group.address)
-    if layout is _Layout.APART:
-        return _Size(len(made.code), len(made.lost))
-    return _Size(len(made.code) + len(made.lost), 0)
+    if layout is _Layout.BEHIND:
+        return _Size(len(trampoline(group.steps, group.address).code), 0)
+    made = parted_trampoline(group.steps, group.address, group.address)
+    return _Size(len(made.code), len(made.lost))
 
 
 def _jump(address: int, length: int, entry: _Entry) -> bytes:

@@ -36,7 +36,7 @@ class Unfinished:
         jumps: Ends of the short jumps to that way.
         place_loaded: End of the instruction that loads the place, which is the address
             behind the call, as it is for the hook.
-        done: Offset of the code to go on with.
+        done: Address of the code to go on with.
     """
 
     store: Store
@@ -63,7 +63,7 @@ def stamp(assembler: Assembler, store: Store) -> Unfinished:
     assembler.raw("7300")  # jae
     jumps.append(len(assembler.code))
     place_loaded = _write_stamp(assembler, store)
-    done = len(assembler.code)
+    done = assembler.here
     assembler.raw("59 58 4883ec80")  # pop rcx; pop rax; sub rsp, -128
     return Unfinished(store, tuple(jumps), place_loaded, done)
 
@@ -75,7 +75,7 @@ def finish(assembler: Assembler, stamp: Unfinished) -> None:
     load_return_address(assembler, RCX, stamp.store, _PUSHED)
     assembler.call(_LOSE_WORD_HOOK, stamp.store)
     assembler.lead(stamp.place_loaded, assembler.here)
-    assembler.jump_short(stamp.done)
+    assembler.jump_near(stamp.done)
 
 
 def _write_stamp(assembler: Assembler, store: Store) -> int:

@@ -65,6 +65,7 @@ class Store:
         repeats: A string instruction takes its steps from rcx.
         mask: Which of its bytes a vector store writes; None for all.
         source: Number of the general register that it writes as it is, or None.
+        stamps_itself: Its trampoline shall stamp without a hook where it can.
     """
 
     address: int
@@ -82,6 +83,7 @@ class Store:
     keeps_flags: bool = True
     mask: Mask | None = None
     source: int | None = None
+    stamps_itself: bool = False
 
     @property
     def always_calls(self) -> bool:

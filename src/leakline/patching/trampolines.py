@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from leakline.patching.addresses import HEAP_TAG
 from leakline.patching.assembler import (
-    IF_EQUAL,
     RAX,
     RCX,
     RED_ZONE,
@@ -41,7 +40,7 @@ class Trampoline:
 
     Attributes:
         code: What the patched instruction leads to.
-        lost: What that leads to when a reference is lost; may be empty.
+        lost: What that leads to when a reference is lost, if it lies apart.
         places: What a stamp tells of each store, and the store's address: the place is
             the address behind the call of the hook.
     """
@@ -51,40 +50,76 @@ class Trampoline:
     places: tuple[tuple[int, int], ...] = ()
 
 
-def trampoline(
-    steps: Sequence[Step], address: int, lost_address: int | None = None
-) -> Trampoline:
-    """Return code that runs some instructions, to be placed at an address.
-
-    The sizes of its parts do not depend on where they lie.
+def trampoline(steps: Sequence[Step], address: int) -> Trampoline:
+    """Return code that runs some instructions, to be placed at an address in one piece.
 
     Args:
         steps: Neighbours, in their order.
-        address: Of the trampoline.
-        lost_address: Of its part for losses; None for right behind the other one.
+        address: Of the trampoline. Its size does not depend on it.
 
     Raises:
         OverflowError: Something cannot be reached from there.
     """
+    try:
+        return _write(steps, address, None)
+    except OverflowError:
+        # What a loss takes may just be too far for short jumps.
+        lost_address = address + len(_write(steps, address, address).code)
+        made = _write(steps, address, lost_address)
+        return Trampoline(made.code + made.lost, places=made.places)
+
+
+def parted_trampoline(
+    steps: Sequence[Step], address: int, lost_address: int
+) -> Trampoline:
+    """Return the same in two pieces, what a loss takes at an address of its own.
+
+    Raises:
+        OverflowError: Something cannot be reached from there.
+    """
+    return _write(steps, address, lost_address)
+
+
+def _write(steps: Sequence[Step], address: int, lost_address: int | None) -> Trampoline:
+    is_near = lost_address is None
     assembler = Assembler(address)
     checks = []
     for step in steps:
         if isinstance(step, Plain):
             assembler.move(step)
         else:
-            checks += _checked_store(assembler, step)
+            checks += _checked_store(assembler, step, is_near=is_near)
     last = steps[-1]
     assembler.jump(last.address + len(last.code))
     if checks and checks[-1].store is last and not last.bears:
         checks[-1] = replace(checks[-1], is_last=True)
-    checks = [_with_far_jumps(assembler, check) for check in checks]
-    lost = Assembler(assembler.here if lost_address is None else lost_address)
+    if lost_address is None:
+        for check in checks:
+            _land_here(assembler, check)
+            _lose(assembler, check)
+        return Trampoline(bytes(assembler.code), places=tuple(assembler.places))
+    lost = Assembler(lost_address)
     for check in checks:
-        for hit in check.hits:
-            assembler.lead(hit, lost.here)
+        _lead_to(assembler, check, lost.here)
         _lose(lost, check)
     places = assembler.places + lost.places
     return Trampoline(bytes(assembler.code), bytes(lost.code), tuple(places))
+
+
+def _land_here(assembler: Assembler, check: "_Check") -> None:
+    for hit in check.hits:
+        assembler.land(hit)
+
+
+def _lead_to(assembler: Assembler, check: "_Check", target: int) -> None:
+    """Let the jumps of a check lead to an address, short ones by a long one."""
+    hits = check.hits
+    if check.is_short:
+        _land_here(assembler, check)
+        assembler.raw("e900000000")
+        hits = (len(assembler.code),)
+    for hit in hits:
+        assembler.lead(hit, target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +136,8 @@ class _Check:
             before it and the flags are dead.
         is_last: Nothing follows but the store and the jump back, of which the part for
             losses has a copy of its own.
-        is_short: Its jumps reach only the end of the trampoline.
+        is_short: Its jumps are, and reach only what is near.
+        is_near: What a loss takes is in the same piece of code as all the rest.
     """
 
     store: Store
@@ -112,9 +148,12 @@ class _Check:
     written: int | None = None
     is_last: bool = False
     is_short: bool = False
+    is_near: bool = False
 
 
-def _checked_store(assembler: Assembler, store: Store) -> list[_Check]:
+def _checked_store(
+    assembler: Assembler, store: Store, *, is_near: bool
+) -> list[_Check]:
     """Append a store with the tests around it."""
     if store.unit_bytes:
         _lose_string(assembler, store)
@@ -126,16 +165,17 @@ def _checked_store(assembler: Assembler, store: Store) -> list[_Check]:
         return []
     check = _check if store.flags_dead else _check_without_flags
     written = store.source if store.flags_dead else None
-    before = check(assembler, store, WORD_HOOKS[store.words])
+    before = check(assembler, store, WORD_HOOKS[store.words], is_near=is_near)
     checks = [replace(before, written=written)]
     assembler.move(store)
     if store.bears:
         check = check if store.keeps_flags else _check_without_flags
-        checks.append(check(assembler, store, BIRTH_HOOKS[store.words]))
+        hook = BIRTH_HOOKS[store.words]
+        checks.append(check(assembler, store, hook, is_near=is_near))
     return checks
 
 
-def _check(assembler: Assembler, store: Store, hook: int) -> _Check:
+def _check(assembler: Assembler, store: Store, hook: int, *, is_near: bool) -> _Check:
     hits = []
     for word in range(store.words):
         assembler.memory(
@@ -146,15 +186,19 @@ def _check(assembler: Assembler, store: Store, hook: int) -> _Check:
             prefix=b"\x66",
             tail=bytes([HEAP_TAG]),
         )  # cmp word [slot + 5], HEAP_TAG
-        assembler.raw("0f8400000000")  # je lost
+        assembler.raw("7400" if is_near else "0f8400000000")  # je lost
         hits.append(len(assembler.code))
-    return _Check(store, hook, tuple(hits), assembler.here, flags_dead=True)
+    return _Check(
+        store, hook, tuple(hits), assembler.here, flags_dead=True, is_near=is_near
+    )
 
 
-def _check_without_flags(assembler: Assembler, store: Store, hook: int) -> _Check:
+def _check_without_flags(
+    assembler: Assembler, store: Store, hook: int, *, is_near: bool
+) -> _Check:
     """Append the test by jrcxz; its jumps leave rcx pushed below the red zone."""
     assembler.raw("488d642480 51")  # lea rsp, [rsp - 128]; push rcx
-    is_short = not store.bears or store.words <= _NEAR_WORDS
+    is_short = is_near or not store.bears or store.words <= _NEAR_WORDS
     hits = []
     for word in range(store.words):
         if word and store.operand.uses(RCX):
@@ -172,6 +216,7 @@ def _check_without_flags(assembler: Assembler, store: Store, hook: int) -> _Chec
         assembler.here,
         flags_dead=False,
         is_short=is_short,
+        is_near=is_near,
     )
 
 
@@ -179,35 +224,29 @@ def _check_without_flags(assembler: Assembler, store: Store, hook: int) -> _Chec
 _NEAR_WORDS = 2
 
 
-def _with_far_jumps(assembler: Assembler, check: _Check) -> _Check:
-    """Return a check whose jumps reach everything, by one at the end of the code."""
-    if not check.is_short:
-        return check
-    for hit in check.hits:
-        assembler.land(hit)
-    assembler.raw("e900000000")
-    return replace(check, hits=(len(assembler.code),), is_short=False)
-
-
 def _lose(assembler: Assembler, check: _Check) -> None:
     """Append what runs when one of the words looks like a heap pointer."""
     store = check.store
+    same = 0
     if check.written is not None:
         # cmp [slot], register: the same pointer again loses nothing
         assembler.memory("39", check.written, store.operand, wide=True)
-        assembler.jump(check.resume, IF_EQUAL)
+        assembler.raw("7400")  # je
+        same = len(assembler.code)
+    unfinished = None
     if not check.flags_dead:
         _call_and_keep_flags(assembler, check)
-        _go_on(assembler, check)
-    elif store.words == 1 and not store.bears:
+    elif store.words == 1 and store.stamps_itself and not store.bears:
         unfinished = stamp(assembler, store)
-        _go_on(assembler, check)
-        finish(assembler, unfinished)
     else:
         assembler.raw("4883c480 50 51")  # add rsp, -128; push rax; push rcx
         _call_for(assembler, check, RED_ZONE + 16)
         assembler.raw("59 58 4883ec80")  # pop rcx; pop rax; sub rsp, -128
-        _go_on(assembler, check)
+    if same:
+        assembler.land(same)
+    _go_on(assembler, check)
+    if unfinished is not None:
+        finish(assembler, unfinished)
 
 
 def _go_on(assembler: Assembler, check: _Check) -> None:
@@ -215,6 +254,8 @@ def _go_on(assembler: Assembler, check: _Check) -> None:
     if check.is_last:
         assembler.move(check.store)
         assembler.jump(check.store.address + len(check.store.code))
+    elif check.is_near:
+        assembler.jump_near(check.resume)
     else:
         assembler.jump(check.resume)
 
