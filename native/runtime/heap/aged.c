@@ -9,6 +9,7 @@
 struct ll_lock ll_aged_lock;
 
 static struct ll_arena cursors;
+static size_t cursor_count;
 static bool is_over; // in a forked child
 
 bool ll_aged_start(size_t least_pages) {
@@ -23,10 +24,11 @@ void ll_aged_fork_child(void) {
 static struct ll_cursor* make_cursor(unsigned class) {
     uint64_t mask = ll_lock_take_masked(&ll_aged_lock);
     struct ll_cursor* cursor = ll_arena_take(&cursors, sizeof *cursor);
-    ll_lock_drop_masked(&ll_aged_lock, mask);
     if (cursor != NULL) {
         cursor->class = class;
+        __atomic_store_n(&cursor_count, cursor_count + 1, __ATOMIC_RELEASE);
     }
+    ll_lock_drop_masked(&ll_aged_lock, mask);
     return cursor;
 }
 
@@ -50,15 +52,11 @@ static struct ll_cursor* find_cursor(struct ll_aged* aged, unsigned class) {
     return made;
 }
 
-static size_t cursor_count(void) {
-    return __atomic_load_n(&cursors.used_bytes, __ATOMIC_RELAXED) /
-           sizeof(struct ll_cursor);
-}
-
 uint64_t ll_aged_allocations(void) {
     const struct ll_cursor* all = (const struct ll_cursor*)cursors.start;
+    size_t count = __atomic_load_n(&cursor_count, __ATOMIC_ACQUIRE);
     uint64_t result = 0;
-    for (size_t i = 0; i < cursor_count(); i++) {
+    for (size_t i = 0; i < count; i++) {
         result += __atomic_load_n(&all[i].allocated, __ATOMIC_RELAXED);
     }
     return result;
@@ -102,7 +100,8 @@ static bool seek(struct ll_cursor* cursor) {
 
 static void give_up_empty_strips(void) {
     struct ll_cursor* all = (struct ll_cursor*)cursors.start;
-    for (size_t i = 0; i < cursor_count(); i++) {
+    size_t count = __atomic_load_n(&cursor_count, __ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < count; i++) {
         ll_strips_close_if_empty(&all[i]);
     }
 }
@@ -118,15 +117,16 @@ static void give_up_empty_spans(void) {
 }
 
 // What others keep without need is used before more memory is. To look for it takes
-// longer the larger the heap is, and so is done less often.
+// longer the larger the heap is, and so is done less often. Under the lock of strips.
 static void give_up_empty(void) {
     enum { SHARE = 16 };
-    static size_t next_units;
-    size_t units = ll_units_totals().used;
-    if (units >= next_units) {
+    static size_t growths;
+    static size_t next;
+    growths++;
+    if (growths >= next) {
         give_up_empty_strips();
         give_up_empty_spans();
-        next_units = units + units / SHARE;
+        next = growths + growths / SHARE;
     }
 }
 

@@ -26,7 +26,9 @@ bool ll_page_states_extend(uintptr_t range_start, size_t used_bytes) {
         ll_arena_take(&arena, needed - arena.used_bytes) == NULL) {
         return false;
     }
-    ll_page_states.start = range_start;
+    if (ll_page_states.count == 0) {
+        ll_page_states.start = range_start;
+    }
     __atomic_store_n(&ll_page_states.count, count, __ATOMIC_RELEASE);
     return true;
 }
