@@ -9,7 +9,23 @@ namespace leakline {
 
 namespace {
 
+llvm::Value* as_bits(llvm::IRBuilder<>& builder, llvm::Value* value) {
+    llvm::Type* bits = builder.getInt64Ty();
+    if (value->getType()->isPointerTy()) {
+        value = builder.CreatePtrToInt(value, bits);
+    } else if (value->getType() != bits) {
+        value = builder.CreateBitCast(value, bits);
+    }
+    // Memory that nobody wrote to yet may read as anything, but must read as something.
+    return builder.CreateFreeze(value);
+}
+
+} // namespace
+
 llvm::Function* declare_note(llvm::Module& module, const char* name) {
+    if (llvm::Function* known = module.getFunction(name)) {
+        return known;
+    }
     llvm::LLVMContext& context = module.getContext();
     auto* type = llvm::FunctionType::get(
         llvm::Type::getVoidTy(context),
@@ -25,19 +41,6 @@ llvm::Function* declare_note(llvm::Module& module, const char* name) {
     }
     return function;
 }
-
-llvm::Value* as_bits(llvm::IRBuilder<>& builder, llvm::Value* value) {
-    llvm::Type* bits = builder.getInt64Ty();
-    if (value->getType()->isPointerTy()) {
-        value = builder.CreatePtrToInt(value, bits);
-    } else if (value->getType() != bits) {
-        value = builder.CreateBitCast(value, bits);
-    }
-    // Memory that nobody wrote to yet may read as anything, but must read as something.
-    return builder.CreateFreeze(value);
-}
-
-} // namespace
 
 Emitter::Emitter(llvm::Module& module)
     : module_(module), lost_(declare_note(module, lost_name)),

@@ -12,6 +12,9 @@ namespace leakline {
 
 inline constexpr const char* lost_name = "leakline.lost";
 
+// The function that such a call is of.
+llvm::Function* declare_note(llvm::Module& module, const char* name);
+
 class Emitter {
   public:
     explicit Emitter(llvm::Module& module);

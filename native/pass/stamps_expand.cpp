@@ -387,11 +387,11 @@ Notes find_notes(llvm::Module& module, const llvm::Function* lost) {
 } // namespace
 
 bool expand_stamps(llvm::Module& module) {
+    place_outside_notes(module);
     llvm::Function* lost = module.getFunction(lost_name);
     if (lost == nullptr) {
         return false;
     }
-    place_outside_notes(module);
     erase_needless(lost);
     Notes notes = find_notes(module, lost);
     Contexts contexts(module);

@@ -104,10 +104,11 @@ void erase_inlined(llvm::Function* marked) {
 
 void place_outside_notes(llvm::Module& module) {
     llvm::Function* marked = module.getFunction(lost_outside_name);
-    llvm::Function* lost = module.getFunction(lost_name);
-    if (marked == nullptr || lost == nullptr) {
+    if (marked == nullptr) {
         return;
     }
+    // Where all notes are of this kind, nobody kept the declaration of the others.
+    llvm::Function* lost = declare_note(module, lost_name);
     erase_inlined(marked);
     for (llvm::Function& function : module) {
         for (const Run& run : find_runs(function, marked)) {

@@ -17,6 +17,14 @@ int main(void) { lose(); return 0; }
 """
 
 
+# Nobody but the start of a thread or a library passes a last reference by address.
+CALLED_BY_ADDRESS = """
+static int first(const char* text) { return text[0]; }
+int (*volatile chosen)(const char*) = first;
+int main(void) { return chosen(""); }
+"""
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     path = tmp_path / "with blank.c"
@@ -65,6 +73,13 @@ def test_objects_and_programs_are_made_apart(source: Path, tmp_path: Path) -> No
     linked = call(tmp_path, "a.o", "-o", "program")
     assert (linked.returncode, linked.stdout, linked.stderr) == (0, "", "")
     assert lines_of_losses(tmp_path / "program", tmp_path) == [3]
+
+
+def test_parameters_may_be_all_that_a_source_can_lose(tmp_path: Path) -> None:
+    (tmp_path / "first.c").write_text(CALLED_BY_ADDRESS)
+    done = call(tmp_path, "-O2", "first.c", "-o", "program")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert watch_json(tmp_path / "program", tmp_path)["findings"] == []
 
 
 def test_ccache_takes_it_for_a_compiler(source: Path, tmp_path: Path) -> None:
