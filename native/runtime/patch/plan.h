@@ -37,8 +37,8 @@ struct ll_plan_run {
 // A page of trampolines.
 struct ll_plan_mapping {
     int64_t address;
-    uint32_t page; // number of the code page
-    uint32_t reserved;
+    uint32_t page;   // number of the code page
+    uint32_t stores; // whose trampolines have a part there
 };
 
 // An instruction that became a jump.
@@ -70,8 +70,8 @@ struct ll_plan {
 
 // How the names of plans end, and of those that note births, too. The numbers change
 // with what a plan patches, so that plans which stand beside it change with it.
-#define LL_PLAN_SUFFIX ".plan9"
-#define LL_PLAN_SUFFIX_WITH_BIRTHS ".births10"
+#define LL_PLAN_SUFFIX ".plan10"
+#define LL_PLAN_SUFFIX_WITH_BIRTHS ".births11"
 
 // Opens `folder`/<build-id in hex><suffix>. On anything but OK nothing stays open.
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,

@@ -56,8 +56,11 @@ static void map_run(struct ll_patched* module, struct run run) {
     map_run(module, part_of(run, half, run.count - half));
 }
 
+// A page that so many stores need shall not be lost to one that a single store needs.
+enum { DENSE_STORES = 6 };
+
 static void map_run_if_dense(struct ll_patched* module, struct run run) {
-    if (run.count > 1) {
+    if (run.count > 1 || module->plan.mappings[run.first].stores >= DENSE_STORES) {
         map_run(module, run);
     }
 }

@@ -4,6 +4,7 @@ The patched text is kept as whole pages, to be mapped over the module's own.
 """
 
 import zlib
+from collections import Counter
 from itertools import accumulate
 from pathlib import Path
 from struct import Struct
@@ -13,9 +14,9 @@ from leakline.patching.code_pages import share_pages
 from leakline.patching.placement import PAGE
 from leakline.patching.plan import Patch, Plan
 
-_MAGICS = {False: b"llplan09", True: b"llbrth10"}
+_MAGICS = {False: b"llplan10", True: b"llbrth11"}
 # By whether births are noted. Plans of other versions lie beside ours undisturbed.
-SUFFIXES = {False: ".plan9", True: ".births10"}
+SUFFIXES = {False: ".plan10", True: ".births11"}
 HEADER = Struct("<8s12I2Q32s")
 RUN = Struct("<QII")
 MAPPING = Struct("<qII")
@@ -38,7 +39,10 @@ def serialise(plan: Plan) -> bytes:
         images.append(plan.bytes_at(first, count * PAGE))
         originals.append(plan.original_at(first, count * PAGE))
     start_tables = b"".join(starts)
-    start_tables += b"".join(MAPPING.pack(place, page, 0) for place, page in mappings)
+    stores = _stores_by_page(plan)
+    start_tables += b"".join(
+        MAPPING.pack(place, page, stores[place]) for place, page in mappings
+    )
     patches = b"".join(
         PATCH.pack(
             patch.address,
@@ -72,6 +76,15 @@ def serialise(plan: Plan) -> bytes:
         plan.build_id,
     )
     return header.ljust(PAGE, b"\0") + content
+
+
+def _stores_by_page(plan: Plan) -> Counter[int]:
+    """Return how many stores need each page of trampolines."""
+    stores: Counter[int] = Counter()
+    for patch in plan.patches:
+        for page in {patch.page, patch.lost_page}:
+            stores[page] += patch.stores
+    return stores
 
 
 def text_sum(content: bytes) -> tuple[int, int]:
