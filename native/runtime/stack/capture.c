@@ -55,11 +55,13 @@ static void remember_frame(struct ll_walker* walker, uint64_t context,
                                 .needs_rbp = needs_rbp});
 }
 
+// The caller in registers, as for ll_stack_capture.
 typedef uint32_t capturing_handed(struct ll_walker* walker, uint64_t context,
-                                  struct ll_caller caller);
+                                  uintptr_t pc, uintptr_t sp, uintptr_t rbp);
 
 static LL_NOINLINE uint32_t capture_handed(struct ll_walker* walker, uint64_t context,
-                                           struct ll_caller caller) {
+                                           uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+    struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
     const struct ll_handed* ways = ll_handed_ways(walker, context, caller.sp);
     if (LL_LIKELY(ll_handed_is(&ways[0], walker, context, &caller))) {
         return ways[0].node;
@@ -73,8 +75,9 @@ static LL_NOINLINE uint32_t capture_handed(struct ll_walker* walker, uint64_t co
 }
 
 static LL_NOINLINE uint32_t capture_any_depth(struct ll_walker* walker,
-                                              uint64_t context,
-                                              struct ll_caller caller) {
+                                              uint64_t context, uintptr_t pc,
+                                              uintptr_t sp, uintptr_t rbp) {
+    struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
     struct ll_handed* ways = ll_handed_ways(walker, context, 0);
     for (unsigned way = 0; way < 2; way++) {
         if (ways[way].context == context && ways[way].sp == 0 &&
@@ -96,8 +99,9 @@ LL_INLINE uint32_t capture_with(struct ll_walker* walker, capturing_handed* hand
                                 struct ll_caller caller) {
     ll_frames_refresh(walker);
     uint64_t context = ll_handed_take();
-    return LL_UNLIKELY(context != 0) ? handed(walker, context, caller)
-                                     : capture_unhanded(walker, caller);
+    return LL_UNLIKELY(context != 0)
+               ? handed(walker, context, caller.pc, caller.sp, caller.rbp)
+               : capture_unhanded(walker, caller);
 }
 
 // For a thread that has no walker at hand.
