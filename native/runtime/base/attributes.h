@@ -7,6 +7,9 @@
 #define LL_NOINLINE __attribute__((noinline))
 #define LL_COLD __attribute__((cold, noinline))
 
+// For what hooks call: without vector registers, which they do not save.
+#define LL_IN_HOOK __attribute__((target("general-regs-only")))
+
 // A name the target program sees: one of libc's that we define, or our public API.
 #define LL_EXPORT __attribute__((visibility("default")))
 

@@ -125,13 +125,7 @@ HOOK_FOR_WORDS(lose_2_words_locked, 16, TICK_AMONG_THREADS)
 HOOK_FOR_WORDS(lose_4_words_locked, 32, TICK_AMONG_THREADS)
 HOOK_FOR_WORDS(lose_8_words_locked, 64, TICK_AMONG_THREADS)
 
-// Locked instructions are slow; they are for processes with threads.
-static bool is_among_threads;
-
-LL_IN_HOOK uint64_t ll_hooks_tick(void) {
-    uint64_t* clock = &ll_loss_page()->clock;
-    return is_among_threads ? __atomic_add_fetch(clock, 1, __ATOMIC_RELAXED) : ++*clock;
-}
+bool ll_hooks_are_locked;
 
 static const uintptr_t* heap_bytes;
 
@@ -195,7 +189,7 @@ static struct ll_hook_table hooks_among_threads(void) {
 static void fill(void) {
     struct ll_hook_table* table = (struct ll_hook_table*)LL_HOOK_TABLE;
     ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ | PROT_WRITE);
-    *table = is_among_threads ? hooks_among_threads() : hooks_alone();
+    *table = ll_hooks_are_locked ? hooks_among_threads() : hooks_alone();
     ll_string_hooks_fill(table);
     ll_lanes_fill(table);
     table->stack_end = distance_of_stack_end();
@@ -232,7 +226,7 @@ bool ll_hooks_start(const uintptr_t* used_heap_bytes) {
 }
 
 void ll_hooks_lock_clock(void) {
-    is_among_threads = true;
+    ll_hooks_are_locked = true;
     if (is_started) {
         ll_loss_page()->stamp_limit = 0;
         fill();

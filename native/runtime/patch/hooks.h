@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "patch/loss_page.h"
 #include "patch/origin.h"
 
 // One stamp, in the shadow of a granule: clock (48 bits), return address of the frame
@@ -33,8 +34,15 @@ static inline uint32_t ll_stamp_place(struct ll_granule_stamp stamp) {
     return (uint32_t)(stamp.words[1] >> 32);
 }
 
+// Locked instructions are slow; they are for processes with threads.
+extern bool ll_hooks_are_locked;
+
 // The next time of the clock that orders losses.
-uint64_t ll_hooks_tick(void);
+LL_INLINE LL_IN_HOOK uint64_t ll_hooks_tick(void) {
+    uint64_t* clock = &ll_loss_page()->clock;
+    return ll_hooks_are_locked ? __atomic_add_fetch(clock, 1, __ATOMIC_RELAXED)
+                               : ++*clock;
+}
 
 // Maps the table that trampolines call through, after ll_births_start when births are
 // wanted. So many bytes from the start of the heap on are in use, always: numbers that

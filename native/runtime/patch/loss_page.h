@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "patch/shadow.h"
 
 struct ll_loss_page {
@@ -30,6 +31,6 @@ _Static_assert(LL_LOSS_PAGE + offsetof(struct ll_loss_page, stamp_limit) ==
                        LL_SHADOW_START,
                "as trampolines have them");
 
-static inline struct ll_loss_page* ll_loss_page(void) {
+LL_INLINE LL_IN_HOOK struct ll_loss_page* ll_loss_page(void) {
     return (struct ll_loss_page*)LL_LOSS_PAGE;
 }

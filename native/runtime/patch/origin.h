@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Code that hooks call: they save no vector registers.
-#define LL_IN_HOOK __attribute__((target("general-regs-only")))
+#include "base/attributes.h"
 
 // A hook's view of the store.
 struct ll_storer {
