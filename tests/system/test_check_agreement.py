@@ -98,6 +98,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "reach_early_and_late.c": (),
     "reach_many_stacks.c": (),
     "reach_mappings.c": (),
+    "reach_red_zone.c": (),
     "reach_references.c": (),
     "reach_threads.c": (),
     "report_sample.c": (),

@@ -34,3 +34,11 @@ def test_blocks_of_ended_scopes_are_lost_on_stacks_of_other_threads(
     outcome = watch([program])
     assert "scope_of_waiting_thread_ended_bad" in outcome.functions("lost")
     assert "scope_of_waiting_thread_open_ok" not in outcome.functions("lost")
+
+
+@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
+def test_nothing_below_the_caller_of_exit_is_a_reference(
+    optimisation: str, build: Callable[..., Path], watch: Callable[..., Any]
+) -> None:
+    outcome = watch([build("reach_red_zone.c", optimisation)], "--lens", "reach")
+    assert "FN_below_stack_pointer_bad" in outcome.functions("lost")

@@ -90,7 +90,9 @@ static struct ll_hole below_stack(uintptr_t stack_pointer, size_t red_zone) {
 static void mark_thread(struct roots* roots, const struct ll_walk_start* start) {
     mark_saved(&start->registers, roots->marker);
     uintptr_t stack_pointer = start->registers.general[LL_RSP];
-    bool unused = start == &roots->self && roots->look->no_red_zone;
+    // A call writes its return address there, and what it leaves below is stale.
+    bool unused =
+        start->after_call || (start == &roots->self && roots->look->no_red_zone);
     ll_holes_add(&roots->holes, below_stack(stack_pointer, unused ? 0 : RED_ZONE));
     if (roots->frames != NULL) {
         uintptr_t end =
