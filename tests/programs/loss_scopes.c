@@ -78,6 +78,56 @@ CASE int use_pair(void) {
     return pair.second != NULL; // loss(in_pair_bad): out-of-scope use_pair pair.second
 }
 
+CASE char* in_owner_bad(void) {
+    return malloc(208);
+}
+
+struct text {
+    size_t length;
+    char* bytes;
+};
+
+struct book {
+    struct pair names;
+    struct text body;
+};
+
+CASE void grow(int step, struct text* text) {
+    text->bytes = in_owner_bad();
+    text->length += (size_t)step;
+}
+
+CASE size_t fill(struct book* book) {
+    struct text* body = &book->body;
+    grow(1, body);
+    return body->length;
+}
+
+CASE int use_book(void) {
+    struct book book = {{NULL, NULL}, {0, NULL}};
+    size_t length = fill(&book);
+    KEEP(&book);
+    return length == 1; // loss(in_owner_bad): out-of-scope use_book book.body.bytes
+}
+
+// Whoever asks for nothing gets one byte.
+CASE char* wrapped_bad(size_t size) {
+    char* block = malloc(size);
+    if (block == NULL && size == 0) {
+        block = malloc(1);
+    }
+    if (block == NULL) {
+        abort();
+    }
+    return block;
+}
+
+CASE int use_wrapper(size_t size) {
+    char* mine = wrapped_bad(size);
+    mine[0] = 'a';
+    return mine[0]; // loss(wrapped_bad): out-of-scope use_wrapper mine
+}
+
 CASE char* error_path_bad(int size) {
     char* block = malloc((size_t)size);
     KEEP(block);
@@ -126,6 +176,8 @@ int main(void) {
     sum += (int)measure("a label");
     sum += use_argument();
     sum += use_pair();
+    sum += use_book();
+    sum += use_wrapper(209);
     use_error_path(205);
     use_error_path(100);
     loop_bad(3);

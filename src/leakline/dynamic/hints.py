@@ -9,24 +9,20 @@ is not known, so there is no line.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-
-from iced_x86 import Mnemonic, OpKind
+from typing import NamedTuple
 
 from leakline.dynamic.code_reader import CodeReader
 from leakline.dynamic.plain_names import plain_name
+from leakline.dynamic.pointer_origins import Origin, argument_at_call, stored_place
 from leakline.dynamic.stack_table import Call, StackTable
 from leakline.dynamic.stacks import StackBuilder
-from leakline.dynamic.value_flow import ARGUMENTS, Carrier, ValueFlow, follow
+from leakline.dynamic.value_flow import Carrier, ValueFlow, follow
 from leakline.model.finding import Cause, Loss, Precision
 from leakline.model.stack import Frame, Stack
 from leakline.recording._format import Node
 from leakline.symbols.dwarf_registers import DWARF_REGISTERS
 from leakline.symbols.locals import Local, Place
-from leakline.symbols.machine_code import MachineCode
 from leakline.symbols.resolve import Address
-
-# How far before a call its arguments are looked for.
-_ARGUMENT_BYTES = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +32,23 @@ class _Held:
     depth: int
     site: Address
     flow: ValueFlow
+
+
+class _Places(NamedTuple):
+    """What holds the block when a call returns.
+
+    Attributes:
+        in_result: The register for results.
+        slots: Places in the frame of the function that called, from its CFA.
+        behind: Places behind arguments: of the call, or of the function that called.
+    """
+
+    in_result: bool = False
+    slots: frozenset[int] = frozenset()
+    behind: frozenset[Origin] = frozenset()
+
+
+_IN_RESULT = _Places(in_result=True)
 
 
 @dataclass(slots=True)
@@ -64,28 +77,29 @@ class Hints:
         return Loss(Cause.OUT_OF_SCOPE, where, name, Precision.PROBABLE)
 
     def _find(self, calls: Sequence[Call]) -> _Held | None:
-        """The outermost function that can have dropped it, as far as it was returned.
+        """The outermost function that can have dropped it, as far as it was handed on.
 
-        One further in that may have dropped it counts if those it returns to do not.
+        One further in that may have dropped it counts if those it hands it to do not.
         """
         inner: _Held | None = None
-        slots: frozenset[int] = frozenset()
+        places = _IN_RESULT
         for depth, call in enumerate(calls):
             site = _return_site(call, self.builder.table)
-            flow = self._flow(site, slots) if site is not None else None
-            if site is None or flow is None:
+            if site is None:
+                return inner
+            places = self._seen_by_caller(site, places)
+            if places.behind and not places.slots:
+                continue
+            is_known = places.in_result or places.slots
+            flow = self._flow(site, places.slots) if is_known else None
+            if flow is None:
                 return inner
             held = _Held(depth, site, flow)
             if flow.dropped or flow.is_ignored:
                 inner = held
-            if flow.returned:
-                slots = frozenset()
-            elif flow.stored and not flow.dropped:
-                slots = self._out_arguments(calls, depth + 1)
-                if not slots:
-                    return inner
-            else:
+            if not flow.returned and (flow.dropped or not flow.stored):
                 return inner or held
+            places = _IN_RESULT if flow.returned else self._stored_behind(held)
         return inner
 
     def _flow(self, site: Address, slots: frozenset[int]) -> ValueFlow | None:
@@ -106,13 +120,31 @@ class Hints:
             flow.dropped.append(address)
         return flow
 
-    def _out_arguments(self, calls: Sequence[Call], depth: int) -> frozenset[int]:
-        """Places of a caller's frame whose address the call at a depth was given."""
-        site = _return_site(calls[depth], self.builder.table) if calls[depth:] else None
-        code = self.reader.code_at(site.module, site.offset - 1) if site else None
-        if site is None or code is None:
-            return frozenset()
-        return frozenset(_addresses_passed(code, site.offset))
+    def _stored_behind(self, held: _Held) -> _Places:
+        """The places behind its arguments that a function stored the block to."""
+        code = self.reader.code_at(held.site.module, held.site.offset - 1)
+        if code is None:
+            return _Places()
+        found = [stored_place(code, one) for one in held.flow.stored]
+        return _Places(behind=frozenset(one for one in found if one and one.is_behind))
+
+    def _seen_by_caller(self, site: Address, places: _Places) -> _Places:
+        """Places behind the arguments of a call, as the function that calls knows them.
+
+        They lie in its own frame, or behind its own arguments.
+        """
+        code = self.reader.code_at(site.module, site.offset - 1)
+        if places.in_result or code is None:
+            return places
+        found = [
+            place.moved(one.offset)
+            for one in places.behind
+            if (place := argument_at_call(code, site.offset, one)) is not None
+        ]
+        return _Places(
+            slots=frozenset(one.offset for one in found if not one.is_behind),
+            behind=frozenset(one for one in found if one.is_behind),
+        )
 
     def _variable(self, held: _Held) -> Local | None:
         """The first variable that carried the block; parameters only if no other."""
@@ -168,22 +200,3 @@ def _frame_index(frames: Sequence[Frame], local: Local | None) -> int:
             if plain_name(frame.function) == local.function:
                 return index
     return len(frames) - 1
-
-
-def _addresses_passed(code: MachineCode, site: int) -> set[int]:
-    """Places of the frame whose addresses are arguments of the call before a site."""
-    arguments = {int(register) for register in ARGUMENTS}
-    found: dict[int, int] = {}
-    for address in range(site - _ARGUMENT_BYTES, site):
-        one = code.instructions.get(address)
-        if one is None or one.op_count == 0 or one.op0_kind != OpKind.REGISTER:
-            continue
-        target = int(one.op0_register)
-        slot = code.slot_of(one) if one.mnemonic == Mnemonic.LEA else None
-        if slot is not None:
-            found[target] = slot
-        elif one.mnemonic == Mnemonic.MOV and int(one.op1_register) in found:
-            found[target] = found[int(one.op1_register)]
-        else:
-            found.pop(target, None)
-    return {slot for register, slot in found.items() if register in arguments}

@@ -92,7 +92,7 @@ class Lvalues:
     def in_argument(self, site: int, offset: int) -> Lvalue | None:
         """The place behind the first argument of the call that returns to a site."""
         code = self.reader.code_at(self.module, site - 1)
-        call = _ending_at(code, site) if code is not None else None
+        call = code.ending_at(site) if code is not None else None
         if code is None or call is None:
             return None
         try:
@@ -230,7 +230,7 @@ class Lvalues:
             return None
         for at, before in _backwards(code, address, register):
             if before is None:
-                call = None if at in code.branch_targets else _ending_at(code, at)
+                call = None if at in code.branch_targets else code.ending_at(at)
                 is_result = call is not None and register == Register.RAX
                 return self._offset_asked(code, call) if call and is_result else None
             if not _writes(before, register):
@@ -244,7 +244,7 @@ class Lvalues:
     def _offset_asked(self, code: MachineCode, call: Instruction) -> int | None:
         """The offset of the variable whose address a call asks for."""
         opened = self.reader.open(self.module)
-        words = _ending_at(code, call.ip)
+        words = code.ending_at(call.ip)
         if opened is None or words is None or not words.is_ip_rel_memory_operand:
             return None
         if opened.targets.name(call) != "__tls_get_addr":
@@ -306,20 +306,12 @@ def _without_index(text: str) -> str:
     return text.removesuffix("[0]")
 
 
-def _ending_at(code: MachineCode, address: int) -> Instruction | None:
-    for size in range(1, 16):
-        instruction = code.instructions.get(address - size)
-        if instruction is not None and instruction.next_ip == address:
-            return instruction
-    return None
-
-
 def _backwards(
     code: MachineCode, address: int, register: int
 ) -> Iterator[tuple[int, Instruction | None]]:
     """Addresses of a straight line of code with the instructions before them."""
     for _ in range(_FARTHEST):
-        before = _ending_at(code, address)
+        before = code.ending_at(address)
         joined = address in code.branch_targets
         if before is None or joined or not _is_passed_through(before, register):
             yield address, None

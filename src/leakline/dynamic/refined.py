@@ -249,11 +249,8 @@ def _was_ignored(
 
 
 def _follows_call(code: MachineCode, address: int) -> bool:
-    for size in range(1, 16):
-        instruction = code.instructions.get(address - size)
-        if instruction is not None and instruction.next_ip == address:
-            return instruction.flow_control in _CALLS
-    return False
+    before = code.ending_at(address)
+    return before is not None and before.flow_control in _CALLS
 
 
 def _leaves(code: MachineCode, address: int) -> bool:

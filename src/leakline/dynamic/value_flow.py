@@ -326,24 +326,24 @@ class _Follower:
 
     def _tests_value(self, branch: Instruction, state: _State) -> bool:
         """Whether the instruction before a branch compares the value with null."""
-        test = self._before(branch.ip)
+        test = self._code.ending_at(branch.ip)
         if test is None:
             return False
         if test.mnemonic == Mnemonic.TEST:
             same = test.op0_register == test.op1_register
             return same and int(_full(test.op0_register)) in state.registers
+        if test.mnemonic == Mnemonic.OR:
+            return self._carried(test.ip, _full(test.op0_register))
         if test.mnemonic != Mnemonic.CMP or not _compares_with_zero(test):
             return False
         if test.op0_kind == OpKind.REGISTER:
             return int(_full(test.op0_register)) in state.registers
         return self._code.slot_of(test) in state.slots
 
-    def _before(self, address: int) -> Instruction | None:
-        for size in range(1, 16):
-            instruction = self._code.instructions.get(address - size)
-            if instruction is not None and instruction.next_ip == address:
-                return instruction
-        return None
+    def _carried(self, address: int, register: int) -> bool:
+        """Whether a register carried the value on a way to an address."""
+        known = (self._states.get((address, returns)) for returns in (False, True))
+        return any(one is not None and register in one.registers for one in known)
 
     def _transfer(self, instruction: Instruction, state: _State) -> list[_State]:
         """The state behind a plain instruction; none where the path is cut."""

@@ -16,8 +16,10 @@ from leakline.symbols.unwind_tables import RBP, RSP, Function, Rule, read_functi
 AT_ENTRY = Rule(RSP, 8)
 
 _LARGEST_FUNCTION_BYTES = 1 << 20
-_CFA_REGISTERS = {int(Register.RSP): RSP, int(Register.RBP): RBP}
+# Registers of iced that a CFA may be counted from, as unwind tables number them.
+CFA_REGISTERS = {int(Register.RSP): RSP, int(Register.RBP): RBP}
 _GOES_ON = (FlowControl.NEXT, FlowControl.CALL, FlowControl.INDIRECT_CALL)
+_LONGEST_INSTRUCTION_BYTES = 15
 
 
 @dataclass(slots=True)
@@ -38,6 +40,7 @@ class MachineCode:
     branch_targets: set[int] = field(default_factory=set)
     is_complete: bool = True
     _parts: list[Function] = field(default_factory=list)
+    _predecessors: dict[int, list[Instruction]] = field(default_factory=dict)
 
     def rule_at(self, address: int) -> Rule | None:
         """Where the CFA is before the instruction at an address."""
@@ -52,7 +55,7 @@ class MachineCode:
         None when the operand has another base than the frame's, or an index.
         """
         rule = self.rule_at(instruction.ip)
-        base = _CFA_REGISTERS.get(int(instruction.memory_base))
+        base = CFA_REGISTERS.get(int(instruction.memory_base))
         if rule is None or rule.register != base:
             return None
         if instruction.memory_index != Register.NONE:
@@ -61,6 +64,14 @@ class MachineCode:
         if displacement >= 1 << 63:
             displacement -= 1 << 64
         return displacement - rule.offset
+
+    def ending_at(self, address: int) -> Instruction | None:
+        """The instruction that ends at an address."""
+        for size in range(1, _LONGEST_INSTRUCTION_BYTES + 1):
+            instruction = self.instructions.get(address - size)
+            if instruction is not None and instruction.next_ip == address:
+                return instruction
+        return None
 
     def successors(self, instruction: Instruction) -> list[int]:
         """Addresses of the instructions that may come next in the function."""
@@ -73,6 +84,14 @@ class MachineCode:
         elif flow == FlowControl.UNCONDITIONAL_BRANCH:
             following = [instruction.near_branch_target]
         return [one for one in following if one in self.instructions]
+
+    def predecessors(self, address: int) -> list[Instruction]:
+        """The instructions of the function that may come before an address."""
+        if not self._predecessors:
+            for instruction in self.instructions.values():
+                for following in self.successors(instruction):
+                    self._predecessors.setdefault(following, []).append(instruction)
+        return self._predecessors.get(address, [])
 
 
 class CodeFile:
