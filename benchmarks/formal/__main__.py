@@ -1,8 +1,9 @@
 """`python -m benchmarks.formal`: losses of many random programs, by their semantics.
 
 Random programs of Skiff's abstract language are printed as C, compiled by `leakline cc`
-at two levels of optimisation, and run. Fails when one report names another allocation
-or loss than the semantics does, and prints the program.
+at two levels of optimisation, and run: once as users do, and once with births. Fails
+when one report names another allocation, loss or birth than the semantics does, and
+prints the program.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from .comparison import differences, prepared
+from .comparison import differences, other_births, prepared
 from .language import Scope
 from .programs import programs
 
@@ -77,22 +78,26 @@ def tell_if_wrong(program: Scope) -> bool:
 def are_wrong(listed: list[Scope]) -> list[str]:
     """The differences in the reports on these programs."""
     text, machines = prepared(listed)
-    return [
-        f"{level}: {difference}"
-        for level in LEVELS
-        for difference in differences(machines, report_on(text, level))
-    ]
+    found = []
+    for level in LEVELS:
+        found += [
+            f"{level}: {one}" for one in differences(machines, report_on(text, level))
+        ]
+        report = report_on(text, level, "--births")
+        both = differences(machines, report) + other_births(machines, report)
+        found += [f"{level}, with births: {one}" for one in both]
+    return found
 
 
-def report_on(text: str, level: str) -> dict[str, Any]:
-    """Compile a C file and run it."""
+def report_on(text: str, level: str, *births: str) -> dict[str, Any]:
+    """Compile a C file and run it, maybe with births."""
     with tempfile.TemporaryDirectory(prefix="leakline-formal-") as folder:
         source = Path(folder, "program.c")
         source.write_text(text)
         program, report = Path(folder, "program"), Path(folder, "report.json")
-        flags = ("-w", level, "-o", str(program))
+        flags = (*births, "-w", level, "-o", str(program))
         subprocess.run([LEAKLINE, "cc", *flags, source], check=True)
-        options = ("--format", "json", "--report-file", str(report))
+        options = (*births, "--format", "json", "--report-file", str(report))
         subprocess.run([LEAKLINE, "run", *options, "--", program], check=False)
         loaded: dict[str, Any] = json.loads(report.read_text())
         return loaded

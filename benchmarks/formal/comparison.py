@@ -41,6 +41,22 @@ def differences(machines: list[Machine], report: dict[str, Any]) -> list[str]:
     return found
 
 
+def other_births(machines: list[Machine], report: dict[str, Any]) -> list[str]:
+    """Births in the report that the semantics has not."""
+    births: dict[Leak, set[int]] = {}
+    for machine in machines:
+        for leak, labels in machine.births().items():
+            births.setdefault(leak, set()).update(labels)
+    found = []
+    for finding in report["findings"]:
+        leak = _leak(finding)
+        line = _line(finding["birth"])
+        if finding["kind"] == "lost" and line not in births.get(leak, ()):
+            known = sorted(births.get(leak, ()))
+            found.append(f"{leak} born at {line}, in the semantics at {known}")
+    return found
+
+
 def _reported(report: dict[str, Any]) -> tuple[Counter[Leak], int]:
     """Return the lost blocks by their lines, and how many were lost in all."""
     lost: Counter[Leak] = Counter()
@@ -48,11 +64,14 @@ def _reported(report: dict[str, Any]) -> tuple[Counter[Leak], int]:
     for finding in report["findings"]:
         total += finding["blocks"]
         if finding["kind"] == "lost":
-            leak = Leak(_line(finding["allocation"]), _line(finding["loss"]))
-            lost[leak] += finding["blocks"]
+            lost[_leak(finding)] += finding["blocks"]
     return lost, total
 
 
-def _line(stack: dict[str, Any]) -> int:
-    frames = stack["frames"]
+def _leak(finding: dict[str, Any]) -> Leak:
+    return Leak(_line(finding["allocation"]), _line(finding["loss"]))
+
+
+def _line(stack: dict[str, Any] | None) -> int:
+    frames = stack["frames"] if stack is not None else ()
     return int(frames[0]["line"]) if frames else 0

@@ -34,7 +34,9 @@ bool ends_here(const llvm::CallBase& call) {
 // Becomes a stamp of the function itself.
 bool is_note(const llvm::CallBase& call) {
     const llvm::Function* callee = callee_of(call);
-    return callee != nullptr && callee->getName() == lost_name;
+    return callee != nullptr &&
+           (callee->getName() == lost_name || callee->getName() == lost_from_name ||
+            callee->getName() == born_name);
 }
 
 // Calls that the runtime itself answers, with the stack of whoever called.

@@ -1,7 +1,7 @@
 #include "stamps_emit.h"
 
-#include "stamps_layout.h"
 #include "stamps_outside.h"
+#include "stamps_scan.h"
 
 #include "llvm/IR/Constants.h"
 
@@ -27,10 +27,14 @@ llvm::Function* declare_note(llvm::Module& module, const char* name) {
         return known;
     }
     llvm::LLVMContext& context = module.getContext();
-    auto* type = llvm::FunctionType::get(
-        llvm::Type::getVoidTy(context),
-        {llvm::Type::getInt64Ty(context), llvm::PointerType::getUnqual(context)},
-        false);
+    auto* place = llvm::PointerType::getUnqual(context);
+    llvm::SmallVector<llvm::Type*> parameters = {llvm::Type::getInt64Ty(context),
+                                                 place};
+    if (name == lost_from_name || name == born_name) {
+        parameters.push_back(place);
+    }
+    auto* type =
+        llvm::FunctionType::get(llvm::Type::getVoidTy(context), parameters, false);
     auto* function =
         llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
     function->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
@@ -42,11 +46,17 @@ llvm::Function* declare_note(llvm::Module& module, const char* name) {
     return function;
 }
 
-Emitter::Emitter(llvm::Module& module)
-    : module_(module), lost_(declare_note(module, lost_name)),
-      lost_outside_(declare_note(module, lost_outside_name)),
-      take_(make_scan("leakline.take", true)),
-      scan_(make_scan("leakline.scan", false)) {
+Emitter::Emitter(llvm::Module& module, MemoryBirths births)
+    : lost_(declare_note(module, lost_name)),
+      lost_outside_(declare_note(module, lost_outside_name)) {
+    if (births == MemoryBirths::noted) {
+        lost_from_ = declare_note(module, lost_from_name);
+        born_ = declare_note(module, born_name);
+        bear_all_ = make_bear_all(module, born_);
+    }
+    llvm::Function* mark = lost_from_ != nullptr ? lost_from_ : lost_;
+    take_ = make_scan("leakline.take", mark, AfterScan::clear);
+    scan_ = make_scan("leakline.scan", mark, AfterScan::keep);
 }
 
 void Emitter::note(llvm::Function* note, llvm::Instruction* before, llvm::Value* old,
@@ -54,6 +64,13 @@ void Emitter::note(llvm::Function* note, llvm::Instruction* before, llvm::Value*
     llvm::IRBuilder<> builder(before);
     builder.SetCurrentDebugLocation(where);
     builder.CreateCall(note, {as_bits(builder, old), site});
+}
+
+void Emitter::call(llvm::Function* function, llvm::Instruction* before,
+                   llvm::ArrayRef<llvm::Value*> arguments, llvm::DebugLoc where) const {
+    llvm::IRBuilder<> builder(before);
+    builder.SetCurrentDebugLocation(where);
+    builder.CreateCall(function, arguments);
 }
 
 void Emitter::lost(llvm::Instruction* before, llvm::Value* old, llvm::Value* site,
@@ -66,86 +83,60 @@ void Emitter::lost_outside(llvm::Instruction* before, llvm::Value* old,
     note(lost_outside_, before, old, site, where);
 }
 
+void Emitter::lost_from(llvm::Instruction* before, llvm::Value* old, llvm::Value* slot,
+                        llvm::Value* site, llvm::DebugLoc where) const {
+    if (lost_from_ == nullptr) {
+        lost(before, old, site, where);
+        return;
+    }
+    llvm::IRBuilder<> builder(before);
+    call(lost_from_, before, {as_bits(builder, old), site, slot}, where);
+}
+
 llvm::LoadInst* Emitter::lost_at(llvm::Instruction* before, llvm::Value* address,
                                  llvm::Align align, llvm::Value* site,
                                  llvm::DebugLoc where) const {
     llvm::IRBuilder<> builder(before);
     builder.SetCurrentDebugLocation(where);
     auto* old = builder.CreateAlignedLoad(builder.getInt64Ty(), address, align);
-    lost(before, old, site, where);
+    lost_from(before, old, address, site, where);
     return old;
 }
 
 void Emitter::lost_in(llvm::Instruction* before, llvm::Value* start, llvm::Value* bytes,
                       llvm::Value* site, llvm::DebugLoc where) const {
-    llvm::IRBuilder<> builder(before);
-    builder.SetCurrentDebugLocation(where);
-    builder.CreateCall(take_, {start, bytes, site});
+    call(take_, before, {start, bytes, site}, where);
 }
 
 void Emitter::copied_over(llvm::Instruction* before, llvm::Value* start,
                           llvm::Value* bytes, llvm::Value* site,
                           llvm::DebugLoc where) const {
-    llvm::IRBuilder<> builder(before);
-    builder.SetCurrentDebugLocation(where);
-    builder.CreateCall(scan_, {start, bytes, site});
+    call(scan_, before, {start, bytes, site}, where);
 }
 
-// void scan(void* start, size_t bytes, site) {
-//     for (word = aligned start; word + 1 <= end; word++)
-//         if (is_heap(*word)) { lost(*word, site); [*word = 0;] }
-// }
-llvm::Function* Emitter::make_scan(const char* name, bool clears) const {
-    llvm::LLVMContext& context = module_.getContext();
-    llvm::IRBuilder<> builder(context);
-    llvm::Type* bits = builder.getInt64Ty();
-    auto* type = llvm::FunctionType::get(
-        builder.getVoidTy(), {builder.getPtrTy(), bits, builder.getPtrTy()}, false);
-    auto* function =
-        llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module_);
-    function->addFnAttr(llvm::Attribute::NoUnwind);
-    function->addFnAttr(llvm::Attribute::NoInline);
-    function->setUWTableKind(llvm::UWTableKind::Async);
-    auto* entry = llvm::BasicBlock::Create(context, "entry", function);
-    auto* head = llvm::BasicBlock::Create(context, "head", function);
-    auto* body = llvm::BasicBlock::Create(context, "body", function);
-    auto* found = llvm::BasicBlock::Create(context, "found", function);
-    auto* next = llvm::BasicBlock::Create(context, "next", function);
-    auto* done = llvm::BasicBlock::Create(context, "done", function);
-
-    builder.SetInsertPoint(entry);
-    auto* start = builder.CreatePtrToInt(function->getArg(0), bits);
-    auto* end = builder.CreateAdd(start, function->getArg(1));
-    auto* first = builder.CreateAnd(builder.CreateAdd(start, builder.getInt64(7)),
-                                    builder.getInt64(~uint64_t{7}));
-    builder.CreateBr(head);
-
-    builder.SetInsertPoint(head);
-    auto* at = builder.CreatePHI(bits, 2);
-    at->addIncoming(first, entry);
-    auto* behind = builder.CreateAdd(at, builder.getInt64(8));
-    builder.CreateCondBr(builder.CreateICmpULE(behind, end), body, done);
-
-    builder.SetInsertPoint(body);
-    auto* address = builder.CreateIntToPtr(at, builder.getPtrTy());
-    auto* word =
-        builder.CreateFreeze(builder.CreateAlignedLoad(bits, address, llvm::Align(8)));
-    builder.CreateCondBr(is_heap_pointer(builder, word), found, next);
-
-    builder.SetInsertPoint(found);
-    builder.CreateCall(lost_, {word, function->getArg(2)});
-    if (clears) {
-        builder.CreateAlignedStore(builder.getInt64(0), address, llvm::Align(8));
+void Emitter::born(llvm::Instruction* before, llvm::Value* value, llvm::Value* slot,
+                   llvm::Value* site, llvm::DebugLoc where) const {
+    if (born_ != nullptr && !llvm::isa<llvm::Constant>(value)) {
+        llvm::IRBuilder<> builder(before);
+        call(born_, before, {as_bits(builder, value), site, slot}, where);
     }
-    builder.CreateBr(next);
+}
 
-    builder.SetInsertPoint(next);
-    at->addIncoming(behind, next);
-    builder.CreateBr(head);
+void Emitter::born_at(llvm::Instruction* before, llvm::Value* slot, llvm::Align align,
+                      llvm::Value* site, llvm::DebugLoc where) const {
+    if (born_ != nullptr) {
+        llvm::IRBuilder<> builder(before);
+        auto* value = builder.CreateAlignedLoad(builder.getInt64Ty(), slot, align);
+        born(before, value, slot, site, where);
+    }
+}
 
-    builder.SetInsertPoint(done);
-    builder.CreateRetVoid();
-    return function;
+void Emitter::born_by_copy(llvm::Instruction* before, llvm::Value* to,
+                           llvm::Value* from, llvm::Value* bytes, llvm::Value* site,
+                           llvm::DebugLoc where) const {
+    if (bear_all_ != nullptr) {
+        call(bear_all_, before, {to, from, bytes, site}, where);
+    }
 }
 
 } // namespace leakline

@@ -10,14 +10,19 @@
 
 namespace leakline {
 
-inline constexpr const char* lost_name = "leakline.lost";
+inline constexpr const char* lost_name = "leakline.lost";           // old, site
+inline constexpr const char* lost_from_name = "leakline.lost_from"; // and the slot
+inline constexpr const char* born_name = "leakline.born";           // value, site, slot
 
 // The function that such a call is of.
 llvm::Function* declare_note(llvm::Module& module, const char* name);
 
+// Whether references in memory have births. Notes that tell the slot keep it in memory.
+enum class MemoryBirths { unknown, noted };
+
 class Emitter {
   public:
-    explicit Emitter(llvm::Module& module);
+    Emitter(llvm::Module& module, MemoryBirths births);
 
     // `old` is a value that a slot is about to lose: a pointer or 64 bits.
     void lost(llvm::Instruction* before, llvm::Value* old, llvm::Value* site,
@@ -41,16 +46,37 @@ class Emitter {
     void copied_over(llvm::Instruction* before, llvm::Value* start, llvm::Value* bytes,
                      llvm::Value* site, llvm::DebugLoc where) const;
 
+    // A slot in memory is about to get a value: a pointer or 64 bits. Nothing is noted
+    // where births are unknown, here and below.
+    void born(llvm::Instruction* before, llvm::Value* value, llvm::Value* slot,
+              llvm::Value* site, llvm::DebugLoc where) const;
+
+    // The same for a slot that has its value already.
+    void born_at(llvm::Instruction* before, llvm::Value* slot, llvm::Align align,
+                 llvm::Value* site, llvm::DebugLoc where) const;
+
+    // Words are about to be copied from one place to another.
+    void born_by_copy(llvm::Instruction* before, llvm::Value* to, llvm::Value* from,
+                      llvm::Value* bytes, llvm::Value* site,
+                      llvm::DebugLoc where) const;
+
+    // As `lost`, for a value that a slot in memory held.
+    void lost_from(llvm::Instruction* before, llvm::Value* old, llvm::Value* slot,
+                   llvm::Value* site, llvm::DebugLoc where) const;
+
   private:
     void note(llvm::Function* note, llvm::Instruction* before, llvm::Value* old,
               llvm::Value* site, llvm::DebugLoc where) const;
-    llvm::Function* make_scan(const char* name, bool clears) const;
+    void call(llvm::Function* function, llvm::Instruction* before,
+              llvm::ArrayRef<llvm::Value*> arguments, llvm::DebugLoc where) const;
 
-    llvm::Module& module_;
     llvm::Function* lost_;
     llvm::Function* lost_outside_;
+    llvm::Function* lost_from_ = nullptr; // null where births are unknown, as below
+    llvm::Function* born_ = nullptr;
     llvm::Function* take_;
     llvm::Function* scan_;
+    llvm::Function* bear_all_ = nullptr;
 };
 
 } // namespace leakline

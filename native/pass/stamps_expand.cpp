@@ -2,6 +2,7 @@
 
 #include "stamps_contexts.h"
 #include "stamps_emit.h"
+#include "stamps_helpers.h"
 #include "stamps_layout.h"
 #include "stamps_outside.h"
 
@@ -23,12 +24,12 @@ using Group = std::vector<llvm::CallInst*>;
 
 class Expander {
   public:
-    explicit Expander(llvm::Module& module)
-        : module_(module), runtime_(module.getNamedGlobal("__leakline_runtime")),
-          note_context_(make_note_context()), stamp_(make_stamp()), lose_(make_lose()) {
+    explicit Expander(llvm::Module& module) : module_(module), helpers_(module) {
     }
 
     void expand(const Group& group, llvm::Value* handed) const;
+    void expand_lost_from(llvm::CallInst* note, llvm::Value* handed);
+    void expand_born(llvm::CallInst* note, llvm::Value* handed);
 
   private:
     // What the notes of a group share: read at the first of them, or, when it is the
@@ -46,37 +47,10 @@ class Expander {
     void leave_to_function(llvm::CallInst* call, llvm::Value* handed) const;
     void stamp(llvm::Instruction* before, llvm::CallInst* call, const Shared& shared,
                llvm::Value* clock) const;
-    llvm::Function* make_helper(const char* name,
-                                llvm::ArrayRef<llvm::Type*> parameters) const;
-    llvm::Function* make_note_context() const;
-    llvm::Function* make_stamp() const;
-    llvm::Function* make_lose() const;
-    llvm::Value* count(llvm::IRBuilder<>& builder, llvm::Value* runtime) const;
-    llvm::Value* cached(llvm::IRBuilder<>& builder, llvm::Value* runtime,
-                        llvm::Value* context) const;
-    void know_context(llvm::Instruction* before, llvm::Value* runtime,
-                      llvm::Value* context) const;
-    void write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old, llvm::Value* site,
-                     llvm::Value* clock, llvm::Value* context) const;
 
     llvm::Module& module_;
-    llvm::GlobalVariable* runtime_;
-    llvm::Function* note_context_;
-    llvm::Function* stamp_;
-    llvm::Function* lose_;
+    Helpers helpers_;
 };
-
-llvm::Value* at(llvm::IRBuilder<>& builder, llvm::Value* base, unsigned offset) {
-    return builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), base, offset);
-}
-
-llvm::Value* load_mode(llvm::IRBuilder<>& builder, llvm::Value* runtime) {
-    return builder.CreateLoad(builder.getInt32Ty(), at(builder, runtime, mode_offset));
-}
-
-llvm::MDNode* rarely(llvm::LLVMContext& context) {
-    return llvm::MDBuilder(context).createBranchWeights(1, 1000);
-}
 
 llvm::Value* context_of(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
                         llvm::Value* handed) {
@@ -106,10 +80,25 @@ void Expander::expand(const Group& group, llvm::Value* handed) const {
 // needed behind a branch would stay in its frame, like a reference.
 void Expander::leave_to_function(llvm::CallInst* call, llvm::Value* handed) const {
     llvm::IRBuilder<> builder(call);
-    builder
-        .CreateCall(lose_, {call->getArgOperand(0), call->getArgOperand(1),
-                            context_of(builder, *call, handed)})
-        ->setCallingConv(lose_->getCallingConv());
+    helpers_.call_lose(builder, {call->getArgOperand(0), call->getArgOperand(1),
+                                 context_of(builder, *call, handed)});
+}
+
+// Where births are noted, exactness counts more than speed.
+void Expander::expand_lost_from(llvm::CallInst* note, llvm::Value* handed) {
+    llvm::IRBuilder<> builder(note);
+    helpers_.call_lose_from(builder, {note->getArgOperand(0), note->getArgOperand(1),
+                                      context_of(builder, *note, handed),
+                                      note->getArgOperand(2)});
+    note->eraseFromParent();
+}
+
+void Expander::expand_born(llvm::CallInst* note, llvm::Value* handed) {
+    llvm::IRBuilder<> builder(note);
+    helpers_.call_bear(builder,
+                       {note->getArgOperand(0), note->getArgOperand(1),
+                        context_of(builder, *note, handed), note->getArgOperand(2)});
+    note->eraseFromParent();
 }
 
 void Expander::expand_one(llvm::CallInst* call, llvm::Value* handed) const {
@@ -145,11 +134,12 @@ void Expander::expand_several(const Group& group, llvm::Value* handed) const {
 
 Expander::Shared Expander::share(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
                                  llvm::Value* handed) const {
-    auto* runtime = builder.CreateLoad(builder.getPtrTy(), runtime_);
+    llvm::Value* runtime = helpers_.load_runtime(builder);
     llvm::Value* context = context_of(builder, call, handed);
     auto* is_special = builder.CreateICmpNE(
-        builder.CreateOr(builder.CreateXor(cached(builder, runtime, context), context),
-                         load_mode(builder, runtime)),
+        builder.CreateOr(
+            builder.CreateXor(Helpers::cached(builder, runtime, context), context),
+            load_mode(builder, runtime)),
         builder.getInt32(0));
     return {runtime, context, is_special};
 }
@@ -164,163 +154,12 @@ void Expander::stamp(llvm::Instruction* before, llvm::CallInst* call,
     llvm::SplitBlockAndInsertIfThenElse(shared.is_special, before, &slow, &quick,
                                         rarely(module_.getContext()));
     llvm::IRBuilder<> builder(slow);
-    builder.CreateCall(stamp_, {old, site, shared.context})
-        ->setCallingConv(stamp_->getCallingConv());
+    helpers_.call_stamp(builder, {old, site, shared.context});
     builder.SetInsertPoint(quick);
     if (clock == nullptr) {
-        clock = count(builder, shared.runtime);
+        clock = Helpers::count(builder, shared.runtime);
     }
-    write_stamp(builder, old, site, clock, shared.context);
-}
-
-// Ticks the clock of a process with one thread; returns the new time.
-llvm::Value* Expander::count(llvm::IRBuilder<>& builder, llvm::Value* runtime) const {
-    auto* place = at(builder, runtime, clock_offset);
-    auto* clock = builder.CreateAdd(builder.CreateLoad(builder.getInt64Ty(), place),
-                                    builder.getInt64(1));
-    builder.CreateStore(clock, place);
-    return clock;
-}
-
-// Another context than the one asked for when that is not known.
-llvm::Value* Expander::cached(llvm::IRBuilder<>& builder, llvm::Value* runtime,
-                              llvm::Value* context) const {
-    auto* cache =
-        builder.CreateLoad(builder.getPtrTy(), at(builder, runtime, cache_offset));
-    auto* place = builder.CreateAnd(context, builder.getInt32(context_cache_size - 1));
-    return builder.CreateLoad(
-        builder.getInt32Ty(),
-        builder.CreateInBoundsGEP(builder.getInt32Ty(), cache,
-                                  builder.CreateZExt(place, builder.getInt64Ty())));
-}
-
-void Expander::write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old,
-                           llvm::Value* site, llvm::Value* clock,
-                           llvm::Value* context) const {
-    auto* granule = builder.CreateAnd(old, builder.getInt64(~(granule_bytes - 1)));
-    auto* stamp = builder.CreateIntToPtr(
-        builder.CreateAdd(granule, builder.getInt64(shadow_delta)), builder.getPtrTy());
-    builder.CreateStore(clock, stamp);
-    builder.CreateAlignedStore(builder.CreatePtrToInt(site, builder.getInt64Ty()),
-                               at(builder, stamp, site_offset), llvm::Align(1));
-    builder.CreateAlignedStore(context, at(builder, stamp, context_offset),
-                               llvm::Align(4));
-}
-
-// The first stamp with a context makes the runtime take the stack.
-void Expander::know_context(llvm::Instruction* before, llvm::Value* runtime,
-                            llvm::Value* context) const {
-    llvm::IRBuilder<> builder(before);
-    auto* known = cached(builder, runtime, context);
-    auto* unknown =
-        llvm::SplitBlockAndInsertIfThen(builder.CreateICmpNE(known, context), before,
-                                        false, rarely(module_.getContext()));
-    builder.SetInsertPoint(unknown);
-    builder.CreateCall(note_context_, {context})
-        ->setCallingConv(note_context_->getCallingConv());
-}
-
-// A function of our own that leaves its caller's registers alone.
-llvm::Function* Expander::make_helper(const char* name,
-                                      llvm::ArrayRef<llvm::Type*> parameters) const {
-    auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(module_.getContext()),
-                                         parameters, false);
-    auto* function =
-        llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module_);
-    function->setCallingConv(llvm::CallingConv::PreserveMost);
-    function->addFnAttr(llvm::Attribute::NoUnwind);
-    function->addFnAttr(llvm::Attribute::NoInline);
-    function->addFnAttr(llvm::Attribute::Cold);
-    function->setUWTableKind(llvm::UWTableKind::Async);
-    return function;
-}
-
-llvm::Function* Expander::make_note_context() const {
-    llvm::IRBuilder<> builder(module_.getContext());
-    auto* function = make_helper("leakline.note_context", {builder.getInt32Ty()});
-    builder.SetInsertPoint(
-        llvm::BasicBlock::Create(module_.getContext(), "entry", function));
-    auto* runtime = builder.CreateLoad(builder.getPtrTy(), runtime_);
-    auto* hook =
-        builder.CreateLoad(builder.getPtrTy(), at(builder, runtime, hook_offset));
-    auto* type =
-        llvm::FunctionType::get(builder.getVoidTy(), {builder.getInt32Ty()}, false);
-    builder.CreateCall(type, hook, {function->getArg(0)});
-    builder.CreateRetVoid();
-    return function;
-}
-
-// Counts and stamps, as the mode has it. One thread alone needs no locked instruction.
-llvm::Function* Expander::make_stamp() const {
-    llvm::LLVMContext& context = module_.getContext();
-    llvm::IRBuilder<> builder(context);
-    auto* function =
-        make_helper("leakline.stamp",
-                    {builder.getInt64Ty(), builder.getPtrTy(), builder.getInt32Ty()});
-    auto block = [&](const char* name) {
-        return llvm::BasicBlock::Create(context, name, function);
-    };
-    auto* entry = block("entry");
-    auto* alone = block("alone");
-    auto* special = block("special");
-    auto* shared = block("shared");
-    auto* stamp = block("stamp");
-    auto* done = block("done");
-
-    builder.SetInsertPoint(entry);
-    auto* runtime = builder.CreateLoad(builder.getPtrTy(), runtime_);
-    auto* mode = load_mode(builder, runtime);
-    builder.CreateCondBr(builder.CreateICmpNE(mode, builder.getInt32(single_thread)),
-                         special, alone, rarely(context));
-
-    builder.SetInsertPoint(alone);
-    auto* next = count(builder, runtime);
-    builder.CreateBr(stamp);
-
-    builder.SetInsertPoint(special);
-    builder.CreateCondBr(builder.CreateICmpEQ(mode, builder.getInt32(threads)), shared,
-                         done);
-    builder.SetInsertPoint(shared);
-    auto* before = builder.CreateAtomicRMW(
-        llvm::AtomicRMWInst::Add, at(builder, runtime, clock_offset),
-        builder.getInt64(1), llvm::Align(8), llvm::AtomicOrdering::Monotonic);
-    auto* behind = builder.CreateAdd(before, builder.getInt64(1));
-    builder.CreateBr(stamp);
-
-    builder.SetInsertPoint(stamp);
-    auto* clock = builder.CreatePHI(builder.getInt64Ty(), 2);
-    clock->addIncoming(next, alone);
-    clock->addIncoming(behind, shared);
-    write_stamp(builder, function->getArg(0), function->getArg(1), clock,
-                function->getArg(2));
-    auto* end = builder.CreateBr(done);
-    know_context(end, runtime, function->getArg(2));
-    builder.SetInsertPoint(done);
-    builder.CreateRetVoid();
-    return function;
-}
-
-// Stamps if what was lost is a heap pointer.
-llvm::Function* Expander::make_lose() const {
-    llvm::LLVMContext& context = module_.getContext();
-    llvm::IRBuilder<> builder(context);
-    auto* function =
-        make_helper("leakline.lose",
-                    {builder.getInt64Ty(), builder.getPtrTy(), builder.getInt32Ty()});
-    auto* entry = llvm::BasicBlock::Create(context, "entry", function);
-    auto* lost = llvm::BasicBlock::Create(context, "lost", function);
-    auto* done = llvm::BasicBlock::Create(context, "done", function);
-    builder.SetInsertPoint(entry);
-    builder.CreateCondBr(is_heap_pointer(builder, function->getArg(0)), lost, done);
-    builder.SetInsertPoint(lost);
-    builder
-        .CreateCall(stamp_,
-                    {function->getArg(0), function->getArg(1), function->getArg(2)})
-        ->setCallingConv(stamp_->getCallingConv());
-    builder.CreateBr(done);
-    builder.SetInsertPoint(done);
-    builder.CreateRetVoid();
-    return function;
+    Helpers::write_stamp(builder, old, site, clock, shared.context);
 }
 
 bool is_never_heap(llvm::Value* old) {
@@ -330,9 +169,22 @@ bool is_never_heap(llvm::Value* old) {
     return llvm::isa<llvm::Constant>(old);
 }
 
-// Functions in the order of the module, with their notes. Those without any may still
-// have contexts to hand on.
-using Notes = llvm::MapVector<llvm::Function*, std::vector<Group>>;
+struct FunctionNotes {
+    std::vector<Group> groups;
+    std::vector<llvm::CallInst*> lost_from; // of slots, with their addresses
+    std::vector<llvm::CallInst*> born;
+};
+
+// Functions in the order of the module. Those without notes may still have contexts to
+// hand on.
+using Notes = llvm::MapVector<llvm::Function*, FunctionNotes>;
+
+// What instrumented functions call for code that is written here; null: nobody does.
+struct Marks {
+    llvm::Function* lost;
+    llvm::Function* lost_from;
+    llvm::Function* born;
+};
 
 // False for what may note losses of its own, and so tick the clock.
 bool keeps_clock(const llvm::Instruction& instruction, const llvm::Function* lost) {
@@ -365,8 +217,8 @@ void find_groups(llvm::BasicBlock& block, const llvm::Function* lost,
 }
 
 // What is known to be no heap pointer needs no code.
-void erase_needless(llvm::Function* lost) {
-    for (llvm::User* user : llvm::make_early_inc_range(lost->users())) {
+void erase_needless(llvm::Function* mark) {
+    for (llvm::User* user : llvm::make_early_inc_range(mark->users())) {
         auto* call = llvm::cast<llvm::CallInst>(user);
         if (is_never_heap(call->getArgOperand(0))) {
             call->eraseFromParent();
@@ -374,13 +226,35 @@ void erase_needless(llvm::Function* lost) {
     }
 }
 
-Notes find_notes(llvm::Module& module, const llvm::Function* lost) {
+std::vector<llvm::Function*> present(const Marks& marks) {
+    std::vector<llvm::Function*> found;
+    for (llvm::Function* mark : {marks.lost, marks.lost_from, marks.born}) {
+        if (mark != nullptr) {
+            found.push_back(mark);
+        }
+    }
+    return found;
+}
+
+void find_calls(llvm::Function* mark, Notes& notes,
+                std::vector<llvm::CallInst*> FunctionNotes::* kind) {
+    if (mark != nullptr) {
+        for (llvm::User* user : mark->users()) {
+            auto* call = llvm::cast<llvm::CallInst>(user);
+            (notes[call->getFunction()].*kind).push_back(call);
+        }
+    }
+}
+
+Notes find_notes(llvm::Module& module, const Marks& marks) {
     Notes notes;
     for (llvm::Function& function : module) {
         for (llvm::BasicBlock& block : function) {
-            find_groups(block, lost, notes[&function]);
+            find_groups(block, marks.lost, notes[&function].groups);
         }
     }
+    find_calls(marks.lost_from, notes, &FunctionNotes::lost_from);
+    find_calls(marks.born, notes, &FunctionNotes::born);
     return notes;
 }
 
@@ -388,21 +262,32 @@ Notes find_notes(llvm::Module& module, const llvm::Function* lost) {
 
 bool expand_stamps(llvm::Module& module) {
     place_outside_notes(module);
-    llvm::Function* lost = module.getFunction(lost_name);
-    if (lost == nullptr) {
+    Marks marks = {module.getFunction(lost_name), module.getFunction(lost_from_name),
+                   module.getFunction(born_name)};
+    for (llvm::Function* mark : present(marks)) {
+        erase_needless(mark);
+    }
+    if (present(marks).empty()) {
         return false;
     }
-    erase_needless(lost);
-    Notes notes = find_notes(module, lost);
+    Notes notes = find_notes(module, marks);
     Contexts contexts(module);
     Expander expander(module);
-    for (auto& [function, groups] : notes) {
+    for (auto& [function, own] : notes) {
         llvm::Value* handed = contexts.context(*function);
-        for (const Group& group : groups) {
+        for (const Group& group : own.groups) {
             expander.expand(group, handed);
         }
+        for (llvm::CallInst* note : own.lost_from) {
+            expander.expand_lost_from(note, handed);
+        }
+        for (llvm::CallInst* note : own.born) {
+            expander.expand_born(note, handed);
+        }
     }
-    lost->eraseFromParent();
+    for (llvm::Function* mark : present(marks)) {
+        mark->eraseFromParent();
+    }
     return true;
 }
 

@@ -22,6 +22,9 @@ inline constexpr unsigned clock_offset = 0;
 inline constexpr unsigned mode_offset = 8;
 inline constexpr unsigned cache_offset = 16;
 inline constexpr unsigned hook_offset = 24;
+inline constexpr unsigned lose_hook_offset = 56;
+inline constexpr unsigned bear_hook_offset = 64;
+inline constexpr unsigned page_words_behind_cache = 6;
 inline constexpr unsigned context_cache_size = 4096; // numbers of 32 bits
 enum StampMode : uint32_t {
     single_thread = 0,

@@ -61,6 +61,10 @@ class Noter {
     void words(llvm::Instruction* before, llvm::Value* start,
                llvm::ArrayRef<uint64_t> offsets, llvm::Align align,
                llvm::Constant* site) const;
+    void born_words(llvm::StoreInst* store, llvm::Value* start,
+                    llvm::ArrayRef<uint64_t> offsets, llvm::Constant* site) const;
+    void lose_copied_over(llvm::AnyMemIntrinsic* copy, llvm::Value* bytes,
+                          llvm::Constant* site) const;
     void move(llvm::AnyMemTransferInst* move, llvm::Value* bytes,
               llvm::Constant* site) const;
 
@@ -90,8 +94,9 @@ void Noter::store(llvm::StoreInst* store) const {
     llvm::Constant* place = site(store, name_of_slot(slot));
     llvm::Type* type = store->getValueOperand()->getType();
     if (type->isAggregateType()) {
-        words(store, slot, pointer_offsets(type, store->getDataLayout()),
-              store->getAlign(), place);
+        std::vector<uint64_t> offsets = pointer_offsets(type, store->getDataLayout());
+        words(store, slot, offsets, store->getAlign(), place);
+        born_words(store, slot, offsets, place);
         return;
     }
     llvm::LoadInst* old = tools_.emitter.lost_at(store, slot, store->getAlign(), place,
@@ -101,10 +106,37 @@ void Noter::store(llvm::StoreInst* store) const {
     if (store->isAtomic()) {
         old->setAtomic(llvm::AtomicOrdering::Monotonic, store->getSyncScopeID());
     }
+    tools_.emitter.born(store, store->getValueOperand(), slot, place,
+                        store->getDebugLoc());
+}
+
+// Once they are stored.
+void Noter::born_words(llvm::StoreInst* store, llvm::Value* start,
+                       llvm::ArrayRef<uint64_t> offsets, llvm::Constant* site) const {
+    for (uint64_t offset : offsets) {
+        llvm::IRBuilder<> builder(store->getNextNode());
+        auto* slot =
+            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), start, offset);
+        tools_.emitter.born_at(&*builder.GetInsertPoint(), slot,
+                               llvm::commonAlignment(store->getAlign(), offset), site,
+                               store->getDebugLoc());
+    }
 }
 
 void Noter::copy(llvm::AnyMemIntrinsic* copy) const {
     llvm::Constant* place = site(copy, name_of_memory(copy->getRawDest()));
+    llvm::IRBuilder<> builder(copy);
+    llvm::Value* bytes =
+        builder.CreateZExtOrTrunc(copy->getLength(), builder.getInt64Ty());
+    lose_copied_over(copy, bytes, place);
+    if (auto* moved = llvm::dyn_cast<llvm::AnyMemTransferInst>(copy)) {
+        tools_.emitter.born_by_copy(copy, moved->getRawDest(), moved->getRawSource(),
+                                    bytes, place, copy->getDebugLoc());
+    }
+}
+
+void Noter::lose_copied_over(llvm::AnyMemIntrinsic* copy, llvm::Value* bytes,
+                             llvm::Constant* site) const {
     auto* length = llvm::dyn_cast<llvm::ConstantInt>(copy->getLength());
     llvm::Align align = copy->getDestAlign().valueOrOne();
     if (length != nullptr && length->getZExtValue() <= small_copy_bytes && align >= 8) {
@@ -112,16 +144,11 @@ void Noter::copy(llvm::AnyMemIntrinsic* copy) const {
         for (uint64_t at = 0; at + 8 <= length->getZExtValue(); at += 8) {
             offsets.push_back(at);
         }
-        words(copy, copy->getRawDest(), offsets, align, place);
-        return;
-    }
-    llvm::IRBuilder<> builder(copy);
-    llvm::Value* bytes =
-        builder.CreateZExtOrTrunc(copy->getLength(), builder.getInt64Ty());
-    if (auto* moved = llvm::dyn_cast<llvm::AnyMemTransferInst>(copy)) {
-        move(moved, bytes, place);
+        words(copy, copy->getRawDest(), offsets, align, site);
+    } else if (auto* moved = llvm::dyn_cast<llvm::AnyMemTransferInst>(copy)) {
+        move(moved, bytes, site);
     } else {
-        tools_.emitter.lost_in(copy, copy->getRawDest(), bytes, place,
+        tools_.emitter.lost_in(copy, copy->getRawDest(), bytes, site,
                                copy->getDebugLoc());
     }
 }
@@ -148,23 +175,32 @@ void Noter::exchange(llvm::Instruction* exchange) const {
     llvm::Instruction* next = next_after(exchange);
     llvm::IRBuilder<> builder(next);
     llvm::Value* old = exchange;
+    llvm::Value* given = nullptr;
     llvm::Value* slot = nullptr;
     if (auto* compared = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(exchange)) {
         slot = compared->getPointerOperand();
         auto* found = builder.CreateExtractValue(compared, 0);
-        old = builder.CreateSelect(builder.CreateExtractValue(compared, 1), found,
-                                   llvm::Constant::getNullValue(found->getType()));
+        auto* is_done = builder.CreateExtractValue(compared, 1);
+        auto* nothing = llvm::Constant::getNullValue(found->getType());
+        old = builder.CreateSelect(is_done, found, nothing);
+        given = builder.CreateSelect(is_done, compared->getNewValOperand(), nothing);
     } else {
-        slot = llvm::cast<llvm::AtomicRMWInst>(exchange)->getPointerOperand();
+        auto* always = llvm::cast<llvm::AtomicRMWInst>(exchange);
+        slot = always->getPointerOperand();
+        given = always->getValOperand();
     }
-    tools_.emitter.lost(next, old, site(exchange, name_of_slot(slot)),
-                        exchange->getDebugLoc());
+    llvm::Constant* place = site(exchange, name_of_slot(slot));
+    tools_.emitter.lost_from(next, old, slot, place, exchange->getDebugLoc());
+    tools_.emitter.born(next, given, slot, place, exchange->getDebugLoc());
 }
 
 void Noter::result(llvm::CallBase* call, unsigned argument) const {
     llvm::Value* slot = call->getArgOperand(argument);
-    tools_.emitter.lost_at(call, slot, llvm::Align(8), site(call, name_of_slot(slot)),
-                           call->getDebugLoc());
+    llvm::Constant* place = site(call, name_of_slot(slot));
+    tools_.emitter.lost_at(call, slot, llvm::Align(8), place, call->getDebugLoc());
+    if (llvm::Instruction* next = next_after(call)) {
+        tools_.emitter.born_at(next, slot, llvm::Align(8), place, call->getDebugLoc());
+    }
 }
 
 bool exchanges_pointer(const llvm::Instruction& instruction) {

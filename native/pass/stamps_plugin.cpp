@@ -7,6 +7,7 @@
 #include "llvm/IR/PassManager.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/PassPlugin.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/TargetParser/Triple.h"
 
 #if LLVM_VERSION_MAJOR != 19
@@ -14,6 +15,14 @@
 #endif
 
 namespace {
+
+llvm::cl::opt<bool> notes_births("leakline-births",
+                                 llvm::cl::desc("Note births of references in memory"));
+
+leakline::MemoryBirths memory_births() {
+    return notes_births ? leakline::MemoryBirths::noted
+                        : leakline::MemoryBirths::unknown;
+}
 
 bool is_supported(const llvm::Module& module) {
     llvm::Triple target(module.getTargetTriple());
@@ -42,7 +51,7 @@ class NotePass : public llvm::PassInfoMixin<NotePass> {
         }
         leakline::Losing losing(module);
         leakline::SiteTable sites(module);
-        leakline::Emitter emitter(module);
+        leakline::Emitter emitter(module, memory_births());
         for (llvm::Function* function : functions) {
             leakline::instrument(*function, {sites, emitter, losing});
         }

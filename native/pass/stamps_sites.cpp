@@ -38,9 +38,13 @@ llvm::GlobalVariable* runtime_variable(llvm::Module& module) {
                                   llvm::ConstantAggregateZero::get(
                                       llvm::ArrayType::get(number, context_cache_size)),
                                   "__leakline_no_contexts");
-    auto* nobody = llvm::ConstantStruct::getAnon(
-        {llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), 0),
-         llvm::ConstantInt::get(number, StampMode::off), empty});
+    auto* clock = llvm::Type::getInt64Ty(context);
+    // No hooks, and what only trampolines read.
+    auto* rest = llvm::ArrayType::get(clock, page_words_behind_cache);
+    auto* nobody =
+        llvm::ConstantStruct::getAnon({llvm::ConstantInt::get(clock, 0),
+                                       llvm::ConstantInt::get(number, StampMode::off),
+                                       empty, llvm::ConstantAggregateZero::get(rest)});
     auto* idle = shared_variable(module, nobody, "__leakline_idle");
     return shared_variable(module, idle, "__leakline_runtime");
 }

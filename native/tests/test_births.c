@@ -6,6 +6,8 @@
 #include "check.h"
 #include "hook_calls.h"
 #include "patch/hooks.h"
+#include "patch/loss_page.h"
+#include "patch/site_hooks.h"
 
 enum { AREA = 1 << 20, AFTER_WORD = 9, COPIED_STEP = 17, COPIED_BYTES = 18 };
 
@@ -113,6 +115,36 @@ static void test_copied_references_are_noted(void) {
     check_copied(COPIED_BYTES + 3, 4, 4, FLAGS_DOWNWARDS);
 }
 
+// As code that was compiled with births calls.
+static void test_compiled_code_has_births_of_its_own(void) {
+    enum { SITE = 0x555000, LOSING_SITE = 0x555020, CONTEXT = 7 };
+    const struct ll_loss_page* page = ll_loss_page();
+    uint64_t pointer = heap + 0xf000;
+    uintptr_t slot = (uintptr_t)&slots[3];
+    ll_site_hooks_start();
+    page->bear(pointer, SITE, CONTEXT, slot);
+    page->lose(pointer, LOSING_SITE, CONTEXT + 1, slot);
+    struct ll_birth birth = ll_birth_at(pointer);
+    CHECK(birth.caller == SITE && birth.place == CONTEXT);
+    CHECK(birth.is_known == ll_birth_known_at(page->clock));
+    const struct ll_granule_stamp* stamp =
+        (const struct ll_granule_stamp*)(pointer + LL_SHADOW_DELTA);
+    CHECK(ll_stamp_clock(*stamp) == page->clock);
+    CHECK(ll_stamp_caller(*stamp) == LOSING_SITE);
+    CHECK(ll_stamp_place(*stamp) == CONTEXT + 1);
+    page->lose(pointer, LOSING_SITE, CONTEXT, (uintptr_t)&slots[4]);
+    CHECK(!ll_birth_at(pointer).is_known);
+}
+
+static void test_numbers_beyond_the_heap_are_none_of_its_references(void) {
+    const struct ll_loss_page* page = ll_loss_page();
+    uint64_t clock = page->clock;
+    page->bear(heap + AREA * 16, 1, 1, (uintptr_t)&slots[5]);
+    page->lose(heap + AREA * 16, 1, 1, (uintptr_t)&slots[5]);
+    CHECK(page->clock == clock);
+    CHECK(!ll_birth_in((uintptr_t)&slots[5], heap + AREA * 16).is_known);
+}
+
 #ifdef __SANITIZE_THREAD__
 enum { SHADOW_IS_TAKEN = 1 }; // ThreadSanitizer keeps its own tables there
 #else
@@ -136,6 +168,8 @@ static void test_births(void) {
     test_another_pointer_has_none();
     test_moved_references_keep_their_births();
     test_copied_references_are_noted();
+    test_compiled_code_has_births_of_its_own();
+    test_numbers_beyond_the_heap_are_none_of_its_references();
     ll_hooks_lock_clock();
     test_a_lost_reference_has_its_birth();
 }

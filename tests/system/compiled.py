@@ -29,13 +29,10 @@ def compile_text(text: str, folder: Path, *flags: str) -> Path:
     return target
 
 
-def watch_json(program: Path, folder: Path) -> dict[str, Any]:
+def watch_json(program: Path, folder: Path, *options: str) -> dict[str, Any]:
     """Run a program through lens loss; return the report."""
     report = folder / "report.json"
-    subprocess.run(
-        [LEAKLINE, "run", "--format", "json", "--report-file", report, "--", program],
-        check=False,
-        timeout=120,
-    )
+    options = (*options, "--format", "json", "--report-file", str(report))
+    subprocess.run([LEAKLINE, "run", *options, "--", program], check=False, timeout=120)
     loaded: dict[str, Any] = json.loads(report.read_text())
     return loaded

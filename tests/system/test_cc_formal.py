@@ -6,7 +6,7 @@ What is tried here keeps the test short; `make bench-formal` tries thousands.
 import tempfile
 from pathlib import Path
 
-from benchmarks.formal.comparison import differences, prepared
+from benchmarks.formal.comparison import differences, other_births, prepared
 from benchmarks.formal.language import Scope
 from benchmarks.formal.programs import programs
 from hypothesis import HealthCheck, given, settings
@@ -30,3 +30,7 @@ def test_losses_are_where_the_semantics_has_them(listed: list[Scope]) -> None:
             program = compile_text(text, Path(folder), optimisation)
             report = watch_json(program, Path(folder))
             assert differences(machines, report) == [], optimisation
+        program = compile_text(text, Path(folder), "-O2", "--births")
+        report = watch_json(program, Path(folder), "--births")
+        assert differences(machines, report) == []
+        assert other_births(machines, report) == []

@@ -45,6 +45,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "allocation_exhausted.c": (),
     "allocation_new.cpp": (),
     "allocation_results.c": (),
+    "cc_births.c": (),
     "cc_contexts.c": (),
     "cc_jumps.c": (),
     "cc_language.c": (),

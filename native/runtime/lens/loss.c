@@ -25,6 +25,12 @@ static uint32_t store_node(uint32_t place, uint64_t return_address) {
     return ll_stack_child(caller, store, LL_NODE_exact_pc);
 }
 
+// The node of a site, below the stack of its context.
+static uint32_t site_node(uintptr_t site, uint32_t context) {
+    return ll_stack_child(ll_context_stack(context), site,
+                          LL_NODE_site | LL_NODE_exact_pc);
+}
+
 void ll_loss_describe(struct ll_block block, struct ll_group_key* key) {
     struct ll_stamp stamp =
         ll_stamp_latest(ll_block_start(block), ll_block_size(block));
@@ -32,9 +38,7 @@ void ll_loss_describe(struct ll_block block, struct ll_group_key* key) {
     case LL_STAMP_store:
         if (ll_is_site(stamp.return_address)) {
             key->cause = LL_CAUSE_site;
-            key->loss =
-                ll_stack_child(ll_context_stack(stamp.place), stamp.return_address,
-                               LL_NODE_site | LL_NODE_exact_pc);
+            key->loss = site_node(stamp.return_address, stamp.place);
             break;
         }
         key->cause = LL_CAUSE_overwritten;
@@ -65,17 +69,23 @@ void ll_loss_describe(struct ll_block block, struct ll_group_key* key) {
 }
 
 static uint32_t birth_node(struct ll_birth birth) {
-    return birth.is_known ? store_node(birth.place, birth.caller) : 0;
+    if (birth.is_known == 0) {
+        return 0;
+    }
+    return ll_is_site(birth.caller) ? site_node(birth.caller, birth.place)
+                                    : store_node(birth.place, birth.caller);
 }
 
 uint32_t ll_loss_birth(struct ll_block block) {
     struct ll_stamp stamp =
         ll_stamp_latest(ll_block_start(block), ll_block_size(block));
-    if (!ll_births_on || stamp.cause == LL_STAMP_none ||
-        ll_is_site(stamp.return_address)) {
+    if (!ll_births_on || stamp.cause == LL_STAMP_none) {
         return 0;
     }
-    return birth_node(ll_birth_at(stamp.granule));
+    struct ll_birth birth = ll_birth_at(stamp.granule);
+    bool is_of_stamp = !ll_is_site(stamp.return_address) ||
+                       birth.is_known == ll_birth_known_at(stamp.clock);
+    return is_of_stamp ? birth_node(birth) : 0;
 }
 
 uint32_t ll_birth_of_slot(uintptr_t slot, uintptr_t pointer) {

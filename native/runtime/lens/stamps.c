@@ -14,6 +14,7 @@
 #include "patch/hooks.h"
 #include "patch/origin.h"
 #include "patch/shadow.h"
+#include "patch/site_hooks.h"
 
 enum { GRANULE = 16 };
 
@@ -57,6 +58,9 @@ bool ll_stamps_start(void) {
     }
     ll_stamps_on = ll_hooks_start(&ll_range.used_bytes) &&
                    ll_memory_claim(shadow_start, claimed_size());
+    if (ll_stamps_on && ll_births_on) {
+        ll_site_hooks_start();
+    }
     ll_releases_watched |= ll_stamps_on ? LL_RELEASES_STAMPED : 0;
     if (ll_births_on || ll_origins_with_stacks()) {
         ll_stack_keep_nodes();

@@ -40,11 +40,17 @@ LL_IN_HOOK struct ll_birth ll_birth_in(uintptr_t slot, uintptr_t pointer) {
     if (!is_for(note, slot, pointer)) {
         return (struct ll_birth){0};
     }
-    return (struct ll_birth){note->origin.caller, note->origin.place, 1};
+    return (struct ll_birth){note->origin.caller, note->origin.place, LL_BIRTH_KNOWN};
 }
 
 LL_IN_HOOK void ll_births_carry(uintptr_t slot, uintptr_t pointer) {
     *birth_of(pointer) = ll_birth_in(slot, pointer);
+}
+
+void ll_births_carry_at(uintptr_t slot, uintptr_t pointer, uint64_t clock) {
+    struct ll_birth birth = ll_birth_in(slot, pointer);
+    birth.is_known = birth.is_known != 0 ? ll_birth_known_at(clock) : 0;
+    *birth_of(pointer) = birth;
 }
 
 void ll_births_move(uintptr_t from, uintptr_t to, const uint64_t* words, size_t count) {

@@ -12,10 +12,18 @@
 #define LL_BIRTH_DELTA 0x20000001000
 
 struct ll_birth {
-    uint64_t caller; // return address of the frame that stored, or LL_ORIGIN_STACK
+    uint64_t caller; // return address of the frame that stored, LL_ORIGIN_STACK or site
     uint32_t place;  // as in a stamp
-    uint32_t is_known;
+    uint32_t is_known; // LL_BIRTH_KNOWN, or that of ll_birth_known_at; 0: not known
 };
+
+enum { LL_BIRTH_KNOWN = 1 };
+
+// Of births that are kept for one loss only. Compiled code also stamps without keeping
+// a birth, which leaves an older one beside the stamp.
+static inline uint32_t ll_birth_known_at(uint64_t clock) {
+    return (uint32_t)clock | UINT32_C(1) << 31;
+}
 
 // True once births are noted; fixed before the program's first instruction.
 extern bool ll_births_on;
@@ -28,6 +36,9 @@ void ll_births_note(uintptr_t slot, uintptr_t pointer, struct ll_origin origin);
 
 // A reference in `slot` to `pointer` is about to go: keeps its birth.
 void ll_births_carry(uintptr_t slot, uintptr_t pointer);
+
+// The same, for the stamp of that time only.
+void ll_births_carry_at(uintptr_t slot, uintptr_t pointer, uint64_t clock);
 
 // Words moved from one address to another, as those of a block that grew do: births of
 // the references among them stay the same.

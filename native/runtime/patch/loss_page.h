@@ -17,11 +17,17 @@ struct ll_loss_page {
     uint64_t stamp_limit;
     uint64_t minus_heap_start;
     uint64_t shadow_start; // the stamp of the first granule
+    // What code that was compiled with births calls for heap pointers that a slot in
+    // memory loses or gets; NULL while births are not wanted. `site` is where.
+    void (*lose)(uint64_t pointer, uintptr_t site, uint32_t context, uintptr_t slot);
+    void (*bear)(uint64_t pointer, uintptr_t site, uint32_t context, uintptr_t slot);
 };
 
 _Static_assert(offsetof(struct ll_loss_page, mode) == 8 &&
                    offsetof(struct ll_loss_page, cache) == 16 &&
-                   offsetof(struct ll_loss_page, hook) == 24,
+                   offsetof(struct ll_loss_page, hook) == 24 &&
+                   offsetof(struct ll_loss_page, lose) == 56 &&
+                   offsetof(struct ll_loss_page, bear) == 64,
                "as compiled into programs");
 _Static_assert(LL_LOSS_PAGE + offsetof(struct ll_loss_page, stamp_limit) ==
                        LL_STAMP_LIMIT &&

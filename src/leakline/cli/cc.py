@@ -28,6 +28,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="print what is added to the arguments, and compile nothing",
     )
     parser.add_argument(
+        "--births",
+        action="store_true",
+        help="let `leakline run --births` tell where references in memory were created",
+    )
+    parser.add_argument(
         "words", metavar="ARGUMENT ...", nargs=REMAINDER, help="as for clang"
     )
 
@@ -35,6 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Compiles C; returns clang's exit code."""
     flags = ["--print-flags"] if arguments.print_flags else []
+    flags += ["--births"] if arguments.births else []
     return compile_as("clang", [*flags, *arguments.words])
 
 

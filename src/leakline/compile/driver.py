@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from leakline.compile.compiler import Compiler
 
+# The word that asks for births of references in memory.
+_BIRTHS = "--births"
 # Exit codes of a clang that did its work, well or with errors in the source.
 _SOUND_ENDS = (0, 1)
 
@@ -36,10 +38,12 @@ class Additions:
 def compile_with(driver: str, words: Sequence[str]) -> int:
     """Run clang as `leakline cc` does; return its exit code."""
     compiler = find_compiler(driver)
+    births = _BIRTHS in words
+    words = [word for word in words if word != _BIRTHS]
     line = CommandLine(words)
-    additions = additions_for(line, compiler)
+    additions = additions_for(line, compiler, births=births)
     if "--print-flags" in words:
-        print(" ".join(additions_for(_ANY_SOURCE, compiler).flags))
+        print(" ".join(additions_for(_ANY_SOURCE, compiler, births=births).flags))
         return 0
     for notice in additions.notices:
         say(notice)
@@ -50,8 +54,10 @@ def compile_with(driver: str, words: Sequence[str]) -> int:
     return _run(command, [compiler.path, *words], line)
 
 
-def additions_for(line: CommandLine, compiler: Compiler) -> Additions:
-    """The flags for one call of the compiler."""
+def additions_for(
+    line: CommandLine, compiler: Compiler, *, births: bool = False
+) -> Additions:
+    """The flags for one call of the compiler; with births of references in memory."""
     notices = list(_about_linking(line))
     if not line.sources:
         return Additions((), tuple(notices))
@@ -60,6 +66,9 @@ def additions_for(line: CommandLine, compiler: Compiler) -> Additions:
         names = ", ".join(line.sources)
         return Additions((), (f"{names}: compiled plainly: {reason}", *notices))
     flags = ["-g", f"-fpass-plugin={compiler.plugin}"]
+    if births:
+        # Options of a plugin are known once it is loaded as one of clang's own.
+        flags += [f"-fplugin={compiler.plugin}", "-mllvm", "-leakline-births"]
     if not line.optimises:
         # Without optimisation clang leaves out where scopes begin and end.
         flags += ["-Xclang", "-fsanitize-address-use-after-scope"]

@@ -7,11 +7,19 @@ from leakline.dynamic.idleness import with_idleness
 from leakline.dynamic.losses import Losses
 from leakline.dynamic.merge import GroupKey, Groups, HeapGroup
 from leakline.dynamic.references import References
-from leakline.dynamic.sites import birth_at_site
+from leakline.dynamic.sites import birth_at_site, birth_stack
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.touches import with_touches
 from leakline.dynamic.traces import Trace, TraceKey
-from leakline.model.finding import Confidence, Engine, Finding, Kind, Reference
+from leakline.model.finding import (
+    Cause,
+    Confidence,
+    Engine,
+    Finding,
+    Kind,
+    Loss,
+    Reference,
+)
 from leakline.model.stack import Stack
 
 _BIRTH_UNSEEN = "where the last reference was created was not seen"
@@ -68,7 +76,7 @@ def _finding(
     key = keys[0]
     loss, path, notes = losses.explain_all(keys, group.birth)
     birth = _birth(key, group, builder)
-    if loss is not None and birth is None and group.has_births:
+    if birth is None and group.has_births and _had_birth(loss):
         notes = (*notes, _BIRTH_UNSEEN)
     finding = Finding(
         id=name,
@@ -105,8 +113,13 @@ def _references(
 
 def _birth(key: GroupKey, group: HeapGroup, builder: StackBuilder) -> Stack | None:
     if group.birth:
-        return builder.stack(group.birth)
+        return birth_stack(group.birth, builder)
     return birth_at_site(key.loss, builder) if key.loss else None
+
+
+def _had_birth(loss: Loss | None) -> bool:
+    """What was never stored has none."""
+    return loss is not None and loss.cause is not Cause.NEVER_STORED
 
 
 def _rank(finding: Finding) -> tuple[int, str, str, int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from leakline.dynamic.code_reader import CodeReader
 from leakline.dynamic.lvalues import Lvalues
 from leakline.dynamic.merge import SlotKey
+from leakline.dynamic.sites import birth_stack
 from leakline.dynamic.stacks import StackBuilder
 from leakline.model.finding import Reference
 from leakline.model.stack import Stack
@@ -33,7 +34,7 @@ class References:
                 slots=count,
                 offset=offset,
                 holder=self.builder.stack(holder) if holder else None,
-                birth=self.builder.stack(birth) if birth else None,
+                birth=birth_stack(birth, self.builder) if birth else None,
             )
             before = found.setdefault(_read_as(one), replace(one, slots=0))
             found[_read_as(one)] = replace(before, slots=before.slots + count)

@@ -44,6 +44,13 @@ def loss_at_site(number: int, builder: StackBuilder) -> Loss | None:
     return Loss(_CAUSES[site.cause], stack, site.variable or None)
 
 
+def birth_stack(number: int, builder: StackBuilder) -> Stack:
+    """The stack of a store that created a reference, noted by the program or seen."""
+    if _site_of(number, builder) is None:
+        return builder.stack(number)
+    return _stack(number, builder)
+
+
 def birth_at_site(number: int, builder: StackBuilder) -> Stack | None:
     """Where the variable got the reference that it lost; None if it is not known."""
     site = _site_of(number, builder)

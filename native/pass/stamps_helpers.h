@@ -1,0 +1,71 @@
+// Functions that instrumented code calls for what is rare or would be long in line.
+// Each module has its own. They leave the registers of their callers alone.
+#pragma once
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace leakline {
+
+class Helpers {
+  public:
+    explicit Helpers(llvm::Module& module);
+
+    // What `__leakline_runtime` points to.
+    llvm::Value* load_runtime(llvm::IRBuilder<>& builder) const;
+
+    // Ticks the clock of a process with one thread; returns the new time.
+    static llvm::Value* count(llvm::IRBuilder<>& builder, llvm::Value* runtime);
+
+    // The context at the place of the one asked for: another when that is not known.
+    static llvm::Value* cached(llvm::IRBuilder<>& builder, llvm::Value* runtime,
+                               llvm::Value* context);
+
+    static void write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old,
+                            llvm::Value* site, llvm::Value* clock,
+                            llvm::Value* context);
+
+    // Counts and stamps a heap pointer, as the mode has it: old, site, context.
+    void call_stamp(llvm::IRBuilder<>& builder,
+                    llvm::ArrayRef<llvm::Value*> arguments) const;
+
+    // The same for what may be no heap pointer.
+    void call_lose(llvm::IRBuilder<>& builder,
+                   llvm::ArrayRef<llvm::Value*> arguments) const;
+
+    // The same for what a slot in memory loses: old, site, context, slot. The runtime
+    // finds the birth of the reference, if it wants to.
+    void call_lose_from(llvm::IRBuilder<>& builder,
+                        llvm::ArrayRef<llvm::Value*> arguments);
+
+    // A slot in memory gets a value: value, site, context, slot.
+    void call_bear(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> arguments);
+
+  private:
+    llvm::Function* make(const char* name,
+                         llvm::ArrayRef<llvm::Type*> parameters) const;
+    llvm::Function* make_note_context() const;
+    llvm::Function* make_stamp() const;
+    llvm::Function* make_lose() const;
+    llvm::Function* make_for_slot(const char* name, unsigned hook_offset,
+                                  bool stamps_without_hook) const;
+    void know_context(llvm::Instruction* before, llvm::Value* runtime,
+                      llvm::Value* context) const;
+
+    llvm::Module& module_;
+    llvm::GlobalVariable* runtime_;
+    llvm::Function* note_context_;
+    llvm::Function* stamp_;
+    llvm::Function* lose_;
+    llvm::Function* lose_from_ = nullptr; // made when they are asked for
+    llvm::Function* bear_ = nullptr;
+};
+
+llvm::Value* load_mode(llvm::IRBuilder<>& builder, llvm::Value* runtime);
+
+// The address so many bytes behind another one.
+llvm::Value* at(llvm::IRBuilder<>& builder, llvm::Value* base, unsigned offset);
+
+// Weights of a branch that is hardly ever taken.
+llvm::MDNode* rarely(llvm::LLVMContext& context);
+
+} // namespace leakline
