@@ -1,16 +1,18 @@
 // The parts of lens `accesses` that need no program: clock, touch words, waiting sites,
-// and code that is changed while it runs.
+// code that is changed while it runs, and the pages of stubs.
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "arm/change.h"
 #include "arm/clock.h"
 #include "arm/due.h"
 #include "arm/probe.h"
+#include "arm/stubs.h"
 #include "arm/text.h"
 #include "arm/touch.h"
 #include "arm/uses.h"
@@ -178,6 +180,31 @@ static void test_code_is_changed_in_the_order_of_text_poke(void) {
     ll_arm.is_poked = false;
 }
 
+// A page that was written to shows whether it comes from its file again.
+static void test_pages_of_stubs_that_ran_come_from_their_file_again(void) {
+    enum { PAGES = 600, KEPT = 599, BYTE = 100 };
+    int file = memfd_create("stubs", 0);
+    CHECK(file >= 0 && ftruncate(file, PAGES * 4096L) == 0);
+    uint8_t* stubs =
+        mmap(NULL, PAGES * 4096L, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    struct ll_arm_module module = {.bias = (uintptr_t)stubs};
+    memset(stubs, 1, PAGES * 4096L);
+    for (int32_t page = 0; page < KEPT; page++) {
+        struct ll_arm_place place = {&module, {.site_count = 1}};
+        place.site.distance = page * 4096 + BYTE - LL_ARM_JUMP_LENGTH;
+        ll_stub_let_go(&place);
+        ll_stub_let_go(&place);
+    }
+    struct ll_arm_place beside = {&module, {.distance = KEPT * 4096}};
+    ll_stub_let_go(&beside);
+    ll_stubs_give_back();
+    for (int page = 0; page < PAGES; page++) {
+        CHECK(stubs[page * 4096 + BYTE] == (page == KEPT));
+    }
+    munmap(stubs, PAGES * 4096L);
+    close(file);
+}
+
 static void test_uses_are_told_apart_by_place_and_stack(void) {
     CHECK(ll_uses_start());
     uint32_t first = ll_use_number(1, 7);
@@ -199,6 +226,7 @@ int main(void) {
     test_running_code_is_changed_as_a_whole();
     test_the_probe_finds_that_changes_are_seen_whole();
     test_code_is_changed_in_the_order_of_text_poke();
+    test_pages_of_stubs_that_ran_come_from_their_file_again();
     test_uses_are_told_apart_by_place_and_stack();
     return failures != 0;
 }

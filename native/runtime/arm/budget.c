@@ -10,6 +10,10 @@ enum {
     CREDIT_MOST_NS = 2000000,
 };
 
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
 void ll_budget_start(struct ll_budget* budget, uint64_t ppm) {
     *budget = (struct ll_budget){
         .ppm = ppm < 1     ? 1
@@ -52,15 +56,15 @@ void ll_budget_learn(struct ll_budget* budget, uint64_t spent_ns, uint64_t armed
 }
 
 // When the budget has paid for the window. But what was idle for a third of the run
-// should have met one, also in short runs: then the budget is paid back later.
+// should have met one, also in a short run on a busy machine, where the scheduler wakes
+// up late and windows are long: then the budget is paid back later.
 uint64_t ll_budget_pause_ns(struct ll_budget* budget, uint64_t window_ns,
                             uint64_t cpu_ns) {
-    enum { ADVANCE_SHARE = 25 }; // of all CPU time, one part in so many
-    uint64_t pause_ns = window_ns * WINDOWS_SHARE * PPM / budget->ppm;
-    uint64_t longest_ns = cpu_ns * 2 / 5;
+    enum { ADVANCE_SHARE = 10 }; // of all CPU time, one part in so many
     budget->windows_ns += window_ns;
-    if (pause_ns > longest_ns && budget->windows_ns < cpu_ns / ADVANCE_SHARE) {
-        pause_ns = longest_ns;
-    }
-    return pause_ns > WINDOW_EVERY_NS ? pause_ns : WINDOW_EVERY_NS;
+    uint64_t paid_ns = window_ns * WINDOWS_SHARE * PPM / budget->ppm;
+    uint64_t affordable_ns = budget->windows_ns * ADVANCE_SHARE;
+    uint64_t soonest_ns = affordable_ns > cpu_ns ? affordable_ns - cpu_ns : 0;
+    soonest_ns = larger(soonest_ns, cpu_ns * 2 / 5);
+    return larger(paid_ns < soonest_ns ? paid_ns : soonest_ns, WINDOW_EVERY_NS);
 }

@@ -130,6 +130,7 @@ static void take_over_ended(uint64_t now) {
         struct ll_arm_record* record = &ll_arm.records[place];
         uint32_t next = record->next;
         disarm_poked(record);
+        ll_stub_let_go(ll_arm_place_of(record));
         plan_next(record, now);
         ll_due_add(&schedule.due, record);
         place = next;
@@ -169,24 +170,31 @@ static void earn(uint64_t cpu_ns) {
     schedule.spent_ns += turns_ns;
 }
 
+static void let_go(const struct ll_arm_place* place, struct ll_arm_record* record) {
+    (void)record;
+    ll_stub_let_go(place);
+}
+
 static void look_through_window(uint64_t cpu_ns) {
     uint64_t cost_ns =
         ll_arm.is_always_armed ? ll_window_always(ALWAYS_WINDOW_NS) : ll_window_pass();
     schedule.spent_ns += cost_ns;
     schedule.window_due_ns =
         cpu_ns + ll_budget_pause_ns(&schedule.budget, cost_ns, cpu_ns);
+    ll_places_visit(1, let_go);
 }
 
 // New places were read from the tables of plans, and their stubs ran for the first
-// time.
+// time; those of others ran in bursts or in a window.
 static void let_pages_go(void) {
     uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_RELAXED);
     uint32_t settled = ll_arm.settled_places;
     if (count != settled) {
         __atomic_store_n(&ll_arm.settled_places, count, __ATOMIC_RELAXED);
-        ll_stubs_let_go(settled + 1);
+        ll_places_visit(settled + 1, let_go);
         ll_arm_let_tables_go();
     }
+    ll_stubs_give_back();
 }
 
 // A process that was left alone may be one that limited its own system calls.
@@ -212,10 +220,10 @@ void ll_schedule_pass(void) {
     earn(cpu_ns);
     take_over_ended(now);
     arm_due(now);
-    let_pages_go();
     if (cpu_ns >= schedule.window_due_ns) {
         look_through_window(cpu_ns);
     }
+    let_pages_go();
     ll_lock_drop(&ll_arm_lock);
 }
 

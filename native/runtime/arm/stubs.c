@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include "arm/note.h"
-#include "arm/places.h"
 #include "os/memory.h"
 #include "os/syscall.h"
 
@@ -130,23 +129,41 @@ bool ll_stubs_are_mapped(const struct ll_arm_module* module,
     return true;
 }
 
-// Of groups only; most neighbours share a page.
-static uintptr_t given_back;
+// Pages to be given back, by hash; 0: none. Most sites share theirs with others, and
+// one call for all of them will do.
+enum { WAITING_MAX = 512 };
+static uintptr_t waiting[WAITING_MAX];
 
-static void let_go(const struct ll_arm_place* place, struct ll_arm_record* record) {
-    (void)record;
-    const struct ll_arm_site* site = &place->site;
-    uintptr_t jump_end =
-        place->module->bias + ll_arm_jump_at(site) + LL_ARM_JUMP_LENGTH;
-    uintptr_t page =
-        (jump_end + (uintptr_t)(intptr_t)site->distance) & -(uintptr_t)LL_PAGE_SIZE;
-    if (site->site_count != 0 && page != given_back) {
-        given_back = page;
-        ll_syscall(SYS_madvise, page, LL_PAGE_SIZE, MADV_DONTNEED);
+static void give_back(uintptr_t* page) {
+    if (*page != 0) {
+        ll_syscall(SYS_madvise, *page, LL_PAGE_SIZE, MADV_DONTNEED);
+        *page = 0;
     }
 }
 
-void ll_stubs_let_go(uint32_t first) {
-    given_back = 0;
-    ll_places_visit(first, let_go);
+static uintptr_t stub_page_of(const struct ll_arm_place* place) {
+    const struct ll_arm_site* site = &place->site;
+    uintptr_t jump_end =
+        place->module->bias + ll_arm_jump_at(site) + LL_ARM_JUMP_LENGTH;
+    return (jump_end + (uintptr_t)(intptr_t)site->distance) & -(uintptr_t)LL_PAGE_SIZE;
+}
+
+void ll_stub_let_go(const struct ll_arm_place* place) {
+    if (place->site.site_count == 0) {
+        return; // the first of its group jumps
+    }
+    uintptr_t page = stub_page_of(place);
+    // Those of one site differ in high bits only.
+    uint64_t hash = page / LL_PAGE_SIZE * 0x9e3779b97f4a7c15U;
+    uintptr_t* found = &waiting[hash >> 32 & (WAITING_MAX - 1)];
+    if (*found != page) {
+        give_back(found);
+        *found = page;
+    }
+}
+
+void ll_stubs_give_back(void) {
+    for (unsigned i = 0; i < WAITING_MAX; i++) {
+        give_back(&waiting[i]);
+    }
 }

@@ -14,6 +14,8 @@ void ll_stubs_unmap(struct ll_arm_module* module);
 bool ll_stubs_are_mapped(const struct ll_arm_module* module,
                          const struct ll_arm_site* site);
 
-// Gives the memory back that the stubs of places from number `first` on take; those
-// that run again come from their files.
-void ll_stubs_let_go(uint32_t first);
+// The stub of a place has run and is not needed for a while. Its page is given back by
+// the next call of `ll_stubs_give_back`; when it runs again it comes from its file.
+// Both for holders of the scheduler's lock.
+void ll_stub_let_go(const struct ll_arm_place* place);
+void ll_stubs_give_back(void);

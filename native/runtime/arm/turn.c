@@ -18,7 +18,7 @@ enum {
     WINDOW_CHANGES_MAX = 2,
     // New places that may have their stubs and tables in memory. A program starts so
     // fast that it runs thousands before the scheduler's next pass.
-    UNSETTLED_MAX = 256,
+    UNSETTLED_MAX = 32,
 };
 
 struct ll_arm ll_arm;
