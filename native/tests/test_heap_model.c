@@ -68,10 +68,13 @@ static void release(void) {
     size_t i = next_random(&random_state) % model_count;
     struct patterned block = model[i];
     check_block(block);
+    struct ll_block inside;
+    CHECK(!ll_block_starting_at(block.start + 8, &inside));
     CHECK(!ll_heap_release(block.start + 8));
     CHECK(ll_heap_release(block.start));
     struct ll_block none;
     CHECK(!ll_block_at((uintptr_t)block.start, &none));
+    CHECK(!ll_block_starting_at(block.start, &none));
     CHECK(!ll_heap_release(block.start));
     model[i] = model[--model_count];
 }
@@ -83,7 +86,9 @@ static void reallocate(void) {
     unsigned char old_pattern = pattern_of(block->start);
     uint32_t site = next_site++;
     const unsigned char* before = block->start;
-    bool stays = ll_block_shrinks_in_place(before, size);
+    struct ll_block known;
+    CHECK(ll_block_starting_at(before, &known));
+    bool stays = ll_block_shrinks_in_place(known, size);
     CHECK(!stays || size <= block->size_bytes);
     unsigned char* start = ll_heap_reallocate(block->start, size, site);
     CHECK(!stays || start == before);

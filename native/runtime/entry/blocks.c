@@ -61,39 +61,51 @@ static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site)
 }
 
 void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site) {
-    size_t old_size = ll_heap_requested_size(block);
-    if (!ll_block_shrinks_in_place(block, size_bytes)) {
+    struct ll_block known;
+    if (!ll_block_starting_at(block, &known)) {
+        return NULL;
+    }
+    size_t old_size = ll_block_size(known);
+    if (!ll_block_shrinks_in_place(known, size_bytes)) {
         return move(block, old_size, size_bytes, site);
     }
     stamp_rest(block, old_size, size_bytes, site);
     return ll_heap_reallocate(block, size_bytes, site);
 }
 
-uintptr_t ll_entry_end_of_watched(const void* block) {
+static struct ll_watched does_not_matter(void) {
+    ll_handed_take();
+    return (struct ll_watched){0};
+}
+
+struct ll_watched ll_entry_watched_words(const void* block) {
+    struct ll_block known;
+    if (LL_UNLIKELY(!ll_block_starting_at(block, &known))) {
+        return does_not_matter();
+    }
     uintptr_t start = (uintptr_t)block;
-    uintptr_t end = start + ll_heap_requested_size(block);
+    uintptr_t end = start + ll_block_size(known);
     if (ll_releases_watched == LL_RELEASES_CLEARED) {
         ll_old_words_clear(start, end);
-        ll_handed_take();
-        return 0;
+        return does_not_matter();
     }
     if (LL_UNLIKELY((ll_releases_watched & LL_RELEASES_SKIPPED) != 0)) {
-        return end; // whether the block goes is not known yet
+        // Whether the block goes is not known yet.
+        return (struct ll_watched){.first = start, .end = end};
     }
     if (LL_UNLIKELY(ll_ordinals_on)) {
         ll_ordinals_freed(start);
     }
-    if (ll_stamps_refer(start, end) ||
-        (ll_releases_watched & LL_RELEASES_DELAYED) != 0) {
-        return end;
+    uintptr_t first = ll_stamps_first_reference(start, end);
+    if (first == 0 && (ll_releases_watched & LL_RELEASES_DELAYED) == 0) {
+        return does_not_matter();
     }
-    ll_handed_take();
-    return 0;
+    return (struct ll_watched){.first = first != 0 ? first : end, .end = end};
 }
 
-bool ll_entry_before_release(void* block, uintptr_t end, ll_site site) {
+bool ll_entry_before_release(void* block, struct ll_watched words, ll_site site) {
     uintptr_t start = (uintptr_t)block;
-    if ((ll_releases_watched & LL_RELEASES_SKIPPED) != 0) {
+    if (LL_UNLIKELY((ll_releases_watched & LL_RELEASES_SKIPPED) != 0)) {
         if (ll_injector_skips(block, site)) {
             return false;
         }
@@ -102,7 +114,7 @@ bool ll_entry_before_release(void* block, uintptr_t end, ll_site site) {
         }
     }
     if (ll_stamps_on) {
-        ll_stamp_freed(start, start, end, site);
+        ll_stamp_freed(start, words.first, words.end, site);
     }
     return !is_delayed(block);
 }

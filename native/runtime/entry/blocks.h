@@ -44,8 +44,8 @@ LL_INLINE void* ll_entry_allocate(size_t size_bytes, ll_site site) {
             ll_siblings_note((block), (site));                                         \
         }                                                                              \
         if (LL_UNLIKELY(ll_releases_watched != 0)) {                                   \
-            uintptr_t end = ll_entry_end_of_watched(block);                            \
-            if (end != 0 && !ll_entry_before_release((block), end, (site))) {          \
+            struct ll_watched words = ll_entry_watched_words(block);                   \
+            if (words.end != 0 && !ll_entry_before_release((block), words, (site))) {  \
                 break;                                                                 \
             }                                                                          \
         }                                                                              \
@@ -62,14 +62,19 @@ void ll_entry_refused(const void* block, ll_site site);
 // that there is no such block.
 void* ll_entry_not_resized(const void* block, ll_site site);
 
-// A block is about to be freed. Its end when it matters by which call stack: the block
-// refers to others, or some frees are not to happen. 0 when it does not.
-uintptr_t ll_entry_end_of_watched(const void* block);
+// Which words of a block that is about to be freed somebody has to look at.
+struct ll_watched {
+    uintptr_t first; // no word before it is a reference
+    uintptr_t end;   // of the block; 0 when it does not matter by which stack it goes
+};
+
+// It does when the block refers to others, or when some frees are not to happen.
+struct ll_watched ll_entry_watched_words(const void* block);
 
 // Tells those who want to know of such a free; false when it is not to happen.
-bool ll_entry_before_release(void* block, uintptr_t end, ll_site site);
+bool ll_entry_before_release(void* block, struct ll_watched words, ll_site site);
 
 // realloc of a block while losses are stamped: references that move with the contents
 // are not lost, those behind a smaller size are, and none stays behind. NULL when
-// memory ran out.
+// memory ran out or no block starts there.
 void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site);

@@ -64,16 +64,16 @@ LL_INLINE void* reallocate(void* block, size_t size, ll_site site) {
         LL_ENTRY_RELEASE(block, site);
         return NULL;
     }
-    if (LL_UNLIKELY(ll_stamps_on) && ll_heap_is_block(block)) {
-        void* result = ll_entry_reallocate_stamped(block, size, site);
-        if (result != NULL && ll_touches_on) {
-            ll_touch_birth(result);
-        }
-        return result != NULL ? result : out_of_memory();
+    void* result = LL_UNLIKELY(ll_stamps_on)
+                       ? ll_entry_reallocate_stamped(block, size, site)
+                       : ll_heap_reallocate(block, size, site);
+    if (LL_UNLIKELY(result == NULL)) {
+        return ll_entry_not_resized(block, site);
     }
-    void* result = ll_heap_reallocate(block, size, site);
-    return LL_LIKELY(result != NULL) ? ll_entry_born(result)
-                                     : ll_entry_not_resized(block, site);
+    if (LL_UNLIKELY(ll_touches_on)) {
+        ll_touch_birth(result);
+    }
+    return result;
 }
 
 LL_EXPORT void* realloc(void* block, size_t size) {

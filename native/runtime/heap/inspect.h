@@ -50,6 +50,17 @@ LL_INLINE size_t ll_block_size(struct ll_block block) {
                : (uint16_t)(ll_word_get(block.span, block.index) >> LL_WORD_SIZE_SHIFT);
 }
 
+// The live block that starts at `start`; false when none does. A header's second cache
+// line is not touched unless the block is large.
+LL_INLINE bool ll_block_starting_at(const void* start, struct ll_block* block) {
+    struct ll_span* span = ll_span_of(start);
+    bool is_large = LL_UNLIKELY(span->block_size == 0) && span->kind == LL_SPAN_LARGE &&
+                    span->start == (uintptr_t)start;
+    block->span = span;
+    block->index = is_large ? 0 : ll_span_index_of_start(span, (uintptr_t)start);
+    return block->index < span->capacity && ll_block_is_live(*block);
+}
+
 // The live block that contains `address` (interior and one past the end included).
 LL_INLINE bool ll_block_at(uintptr_t address, struct ll_block* block) {
     return ll_block_locate(address, block) && ll_block_is_live(*block) &&
@@ -57,7 +68,7 @@ LL_INLINE bool ll_block_at(uintptr_t address, struct ll_block* block) {
 }
 
 // Whether ll_heap_reallocate leaves a live block where it is and makes it no larger.
-bool ll_block_shrinks_in_place(const void* block, size_t size_bytes);
+bool ll_block_shrinks_in_place(struct ll_block block, size_t size_bytes);
 
 LL_INLINE ll_site ll_block_site(struct ll_block block) {
     return (ll_site)ll_word_get(block.span, block.index);

@@ -115,28 +115,47 @@ static uintptr_t words_end(uintptr_t start, uintptr_t end) {
     return start + ((end - start) & -(uintptr_t)sizeof(uint64_t));
 }
 
-bool ll_stamps_refer(uintptr_t start, uintptr_t end) {
-    uintptr_t last = words_end(start, end);
-    return next_reference(start, last) != last;
+uintptr_t ll_stamps_first_reference(uintptr_t block, uintptr_t end) {
+    uintptr_t last = words_end(block, end);
+    uintptr_t first = is_searched(end - block) ? next_reference(block, last) : last;
+    return first != last ? first : 0;
 }
 
-void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t site) {
-    if (LL_UNLIKELY(!is_searched(end - start))) {
-        return;
-    }
-    uintptr_t last = words_end(start, end);
+// The reference at `at` goes with its block.
+LL_INLINE void stamp_word(uintptr_t block, uintptr_t at, uint32_t site) {
+    uint64_t* word = (uint64_t*)at;
+    stamp(*word, site, mark_with(MARK_FREED, at - block));
+    *word = 0;
+}
+
+static LL_NOINLINE void stamp_and_follow(uintptr_t block, uintptr_t start,
+                                         uintptr_t last, uint32_t site) {
     for (uintptr_t at = next_reference(start, last); at != last;
          at = next_reference(at + sizeof(uint64_t), last)) {
-        uint64_t* word = (uint64_t*)at;
+        uintptr_t lost = *(const uint64_t*)at;
         if (ll_births_on) {
-            ll_births_carry(at, *word);
+            ll_births_carry(at, lost);
         }
-        uintptr_t lost = *word;
-        stamp(lost, site, mark_with(MARK_FREED, at - block));
-        *word = 0;
-        if (LL_UNLIKELY(ll_ordinals_on)) {
+        stamp_word(block, at, site);
+        if (ll_ordinals_on) {
             ll_ordinals_lost(lost, site);
         }
+    }
+}
+
+// The loop calls nothing, so that all it needs stays in registers.
+void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t site) {
+    uintptr_t last = words_end(start, end);
+    if (LL_UNLIKELY(!is_searched(end - block))) {
+        return;
+    }
+    if (LL_UNLIKELY(ll_births_on || ll_ordinals_on)) {
+        stamp_and_follow(block, start, last, site);
+        return;
+    }
+    for (uintptr_t at = next_reference(start, last); at != last;
+         at = next_reference(at + sizeof(uint64_t), last)) {
+        stamp_word(block, at, site);
     }
 }
 

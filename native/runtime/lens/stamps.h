@@ -20,8 +20,9 @@ void ll_stamps_end(void);
 // A block is born: stamps left by those that lay there before count no more.
 void ll_stamp_birth(uintptr_t block);
 
-// Whether any word from `start` to `end` looks like a reference.
-bool ll_stamps_refer(uintptr_t start, uintptr_t end);
+// The first word of a block that looks like a reference; 0 when there is none, or the
+// block is beyond the option `search_limit`.
+uintptr_t ll_stamps_first_reference(uintptr_t block, uintptr_t end);
 
 // The words of `block` from `start` to `end` are about to go: whatever they refer to
 // loses a reference, and the next owner of the memory must not find it. `site` is the
