@@ -151,8 +151,9 @@ static void prepare(struct ll_arm_module* module, const struct ll_patch_target* 
     module->twin_distance = twin_distance;
     module->bias = target->bias;
     module->records = ll_arm.records;
-    module->place_of =
-        ll_memory_map((module->plan.header->site_count + 1) * sizeof *module->place_of);
+    module->rows = ll_arm.rows;
+    module->row_of = ll_memory_map((module->plan.header->site_count / LL_ARM_ROW + 1) *
+                                   sizeof *module->row_of);
     module->unfit = ll_memory_map(module->plan.header->site_count / 8 + 1);
 }
 
@@ -177,7 +178,7 @@ struct ll_arm_result ll_arm_module(const char* folder,
     module_count++;
     result.sites = module->plan.header->sites_seen;
     prepare(module, target, twin_distance);
-    if (module->place_of == NULL || module->unfit == NULL || !ll_stubs_map(module)) {
+    if (module->row_of == NULL || module->unfit == NULL || !ll_stubs_map(module)) {
         // What was mapped stays: this happens once, and nothing jumps there.
         ll_arm_plan_close(&module->plan);
         return result;

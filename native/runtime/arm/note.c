@@ -8,12 +8,14 @@
 #include "arm/record.h"
 #include "arm/touch.h"
 
-_Static_assert(offsetof(struct ll_arm_module, place_of) == 0, "used below");
+_Static_assert(offsetof(struct ll_arm_module, row_of) == 0, "used below");
 _Static_assert(offsetof(struct ll_arm_module, range) == 8, "used below");
 _Static_assert(offsetof(struct ll_arm_module, tick) == 16, "used below");
 _Static_assert(offsetof(struct ll_arm_module, turn) == 24, "used below");
 _Static_assert(offsetof(struct ll_arm_module, twin_distance) == 32, "used below");
 _Static_assert(offsetof(struct ll_arm_module, records) == 40, "used below");
+_Static_assert(offsetof(struct ll_arm_module, rows) == 48, "used below");
+_Static_assert(LL_ARM_ROW == 32, "used below");
 _Static_assert(offsetof(struct ll_arm_record, left) == 0, "used below");
 _Static_assert(offsetof(struct ll_arm_record, use) == 8, "used below");
 _Static_assert(offsetof(struct ll_arm_record, caller) == 12, "used below");
@@ -41,6 +43,12 @@ __attribute__((naked)) void ll_arm_note(void) {
         // rsi = the record of the site.
         "mov 48(%rsp), %esi\n\t"
         "mov (%rcx), %rdi\n\t"
+        "mov %esi, %eax\n\t"
+        "shr $5, %eax\n\t"
+        "mov (%rdi,%rax,4), %eax\n\t"
+        "and $31, %esi\n\t"
+        "add %rax, %rsi\n\t"
+        "mov 48(%rcx), %rdi\n\t"
         "mov (%rdi,%rsi,4), %esi\n\t"
         "shl $5, %rsi\n\t"
         "add 40(%rcx), %rsi\n\t"
@@ -137,6 +145,12 @@ __attribute__((naked)) void ll_arm_note(void) {
         "pop %rcx\n\t"
         "mov 48(%rsp), %esi\n\t"
         "mov (%rcx), %rdi\n\t"
+        "mov %esi, %eax\n\t"
+        "shr $5, %eax\n\t"
+        "mov (%rdi,%rax,4), %eax\n\t"
+        "and $31, %esi\n\t"
+        "add %rax, %rsi\n\t"
+        "mov 48(%rcx), %rdi\n\t"
         "mov (%rdi,%rsi,4), %esi\n\t"
         "shl $5, %rsi\n\t"
         "add 40(%rcx), %rsi\n\t"

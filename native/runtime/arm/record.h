@@ -38,9 +38,13 @@ struct ll_arm_record {
 };
 _Static_assert(sizeof(struct ll_arm_record) == 32, "ll_arm_note multiplies by it");
 
-// One armed module. `ll_arm_note` knows the fields up to `records` by offset.
+// Few sites are touched, and those lie close together: the places of so many sites in a
+// row are kept together, as soon as one of them has a place.
+enum { LL_ARM_ROW = 32 };
+
+// One armed module. `ll_arm_note` knows the fields up to `rows` by offset.
 struct ll_arm_module {
-    uint32_t* place_of; // by number of the site; 0 before its first touch
+    uint32_t* row_of; // by number of the site / LL_ARM_ROW; 0: none of them was touched
     const struct ll_range* range;
     const uint64_t* tick; // of the touch clock
     // The slow path; the registers are those of the instruction.
@@ -48,6 +52,7 @@ struct ll_arm_module {
                  uintptr_t rbp);
     uintptr_t twin_distance;       // from a block's word to its touch word
     struct ll_arm_record* records; // of all modules
+    const uint32_t* rows;          // of all modules
     struct ll_arm_plan plan;       // header NULL: the module is gone
     uintptr_t bias;
     uint8_t* unfit;       // one bit per site: 1 where it does not fit the loaded code
@@ -74,6 +79,9 @@ struct ll_arm_caller {
 struct ll_arm {
     struct ll_arm_place* places;
     struct ll_arm_record* records;
+    // Numbers of places by site; 0: it has none. Rows begin where `row_of` says, and
+    // the first one stays 0.
+    uint32_t* rows;
     uint32_t burst;          // touches of a burst, unless a record says otherwise
     uint32_t place_count;    // numbers given out, beyond the maximum too
     uint32_t settled_places; // of them, those whose stubs and tables were given back
@@ -116,6 +124,14 @@ static inline void ll_arm_visit_groups(struct ll_arm_module* module,
             read = i;
         }
     }
+}
+
+// The number of a site's place; 0 before its first touch.
+static inline uint32_t ll_arm_place_number(const struct ll_arm_module* module,
+                                           uint32_t site) {
+    uint32_t row =
+        __atomic_load_n(&module->row_of[site / LL_ARM_ROW], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&ll_arm.rows[row + site % LL_ARM_ROW], __ATOMIC_ACQUIRE);
 }
 
 static inline struct ll_arm_place* ll_arm_place_of(const struct ll_arm_record* record) {

@@ -115,8 +115,7 @@ static void let_group_begin(const struct ll_arm_record* record,
                             const struct touch* touch, uint8_t changes) {
     uint32_t count = ll_arm_place_of(record)->site.site_count;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t place = __atomic_load_n(&touch->module->place_of[touch->site + i],
-                                         __ATOMIC_ACQUIRE);
+        uint32_t place = ll_arm_place_number(touch->module, touch->site + i);
         if (place != 0) {
             ll_arm.records[place].changes = changes;
             __atomic_store_n(&ll_arm.records[place].left, 0, __ATOMIC_RELAXED);

@@ -5,9 +5,9 @@
 #include "base/attributes.h"
 #include "os/memory.h"
 
-// The first uses have buckets of their own: small programs have no others, and touch
-// one page of them instead of all.
-enum { FEW_USES = 2048, FEW_BUCKETS = 1 << 10, BUCKETS = 1 << 14 };
+// The first uses have buckets of their own: most programs have no others, and touch
+// two pages of them instead of all.
+enum { FEW_USES = 8192, FEW_BUCKETS = 1 << 11, BUCKETS = 1 << 14 };
 
 static struct ll_use* uses; // by number, from 1
 static uint32_t* buckets;   // first use of each hash, 0: none; then those of the few

@@ -11,7 +11,7 @@
 enum {
     // CPU time of the program in a window: as long as it takes to arm everything, so
     // that neither is in vain, but within these.
-    SHORTEST_NS = 4000000,
+    SHORTEST_NS = 2000000,
     LONGEST_NS = 20000000,
     PAUSE_NS = 1000000,
     PAUSES_MAX = 250, // the program may sleep, or get little of a busy machine

@@ -16,9 +16,9 @@ enum {
     FIRST_FREES = 32,
     LATER_SHARE = 8, // of those that are looked at
     WELL_KNOWN = 4096,
-    // Frees of a thread that are all looked at; of later ones, one in 32.
+    // Frees of a thread that are all looked at; of later ones, one in 128.
     ALL_LOOKED_AT = 1 << 16,
-    SKIPPED_MAX = 62,
+    SKIPPED_MAX = 254,
 };
 
 struct siblings {
