@@ -1,5 +1,6 @@
 // Blocks that only variables held. A comment `loss(NAME): CAUSE FUNCTION VARIABLE`
-// marks the line that loses what the function NAME allocated; `-` is no variable.
+// marks the line that loses what the function NAME allocated; `-` is no variable. The
+// line that gives it to that variable has the comment `birth(NAME)`.
 #include <stdio.h>
 
 #include "corpus.h"
@@ -14,7 +15,7 @@ CASE char* early_return_bad(size_t size) {
 }
 
 CASE int parse(const char* text) {
-    char* buffer = early_return_bad(200);
+    char* buffer = early_return_bad(200); // birth(early_return_bad)
     if (buffer == NULL) {
         return -1;
     }
@@ -45,7 +46,7 @@ CASE char* label_of(const char* text) {
 }
 
 CASE size_t measure(const char* text) {
-    char* label = label_of(text);
+    char* label = label_of(text); // birth(duplicated_bad)
     size_t length = strlen(label);
     return length; // loss(duplicated_bad): out-of-scope measure label
 }
@@ -55,7 +56,7 @@ CASE char* by_argument_bad(void) {
 }
 
 CASE int make(char** result) {
-    *result = by_argument_bad();
+    *result = by_argument_bad(); // birth(by_argument_bad)
     return *result != NULL;
 }
 
@@ -73,7 +74,7 @@ CASE char* in_pair_bad(void) {
 }
 
 CASE int use_pair(void) {
-    struct pair pair = {NULL, in_pair_bad()};
+    struct pair pair = {NULL, in_pair_bad()}; // birth(in_pair_bad)
     KEEP(&pair);
     return pair.second != NULL; // loss(in_pair_bad): out-of-scope use_pair pair.second
 }
@@ -93,7 +94,7 @@ struct book {
 };
 
 CASE void grow(int step, struct text* text) {
-    text->bytes = in_owner_bad();
+    text->bytes = in_owner_bad(); // birth(in_owner_bad)
     text->length += (size_t)step;
 }
 
@@ -123,13 +124,13 @@ CASE char* wrapped_bad(size_t size) {
 }
 
 CASE int use_wrapper(size_t size) {
-    char* mine = wrapped_bad(size);
+    char* mine = wrapped_bad(size); // birth(wrapped_bad)
     mine[0] = 'a';
     return mine[0]; // loss(wrapped_bad): out-of-scope use_wrapper mine
 }
 
 CASE char* error_path_bad(int size) {
-    char* block = malloc((size_t)size);
+    char* block = malloc((size_t)size); // birth(error_path_bad)
     KEEP(block);
     if (size == 205) {
         return NULL; // loss(error_path_bad): out-of-scope error_path_bad block
@@ -146,7 +147,7 @@ CASE void use_error_path(int size) {
 CASE void loop_bad(int count) {
     char* last = NULL;
     for (int i = 0; i < count; i++) {
-        last = malloc(206);
+        last = malloc(206); // birth(loop_bad)
         KEEP(last);
     }
     KEEP(last);
@@ -157,7 +158,7 @@ CASE char* reused_bad(void) {
 }
 
 CASE int drop(void) {
-    char* mine = reused_bad();
+    char* mine = reused_bad(); // birth(reused_bad)
     mine[0] = 'a';
     return mine[0]; // loss(reused_bad): out-of-scope drop mine
 }

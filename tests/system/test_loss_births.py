@@ -72,10 +72,12 @@ def test_without_the_option_there_are_none(program: Path, tmp_path: Path) -> Non
 def test_a_birth_that_was_not_seen_is_called_so(
     build: Callable[..., Path], tmp_path: Path
 ) -> None:
-    found = lost(watch_in(tmp_path, [build("loss_scopes.c", "-O0")], "--births"))
+    program = build("loss_scopes.c", "-O0", "-g0")
+    found = lost(watch_in(tmp_path, [program], "--births"))
     kept_by_variable = found["early_return_bad"]
     assert kept_by_variable["birth"] is None
     assert UNSEEN in kept_by_variable["notes"]
+    assert UNSEEN not in found["ignored_bad"]["notes"]
 
 
 def test_a_service_can_be_preloaded_for_births(program: Path, tmp_path: Path) -> None:

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from .conftest import LEAKLINE, PROGRAMS, Outcome
-from .test_loss_scopes import PROGRAM, expected, losses
+from .test_loss_scopes import PROGRAM, births, expected, expected_births, losses
 
 
 def test_unoptimised_code_gives_the_exact_line(
     build: Callable[..., Path], watch: Callable[..., Outcome]
 ) -> None:
-    found = losses(watch([build(PROGRAM, "-O0")], "--refine"))
+    outcome = watch([build(PROGRAM, "-O0")], "--refine")
+    assert births(outcome) == expected_births()
+    found = losses(outcome)
     for name, wanted in expected().items():
         loss = found[name]
         here = loss["frames"][0]
@@ -33,7 +35,9 @@ def test_unoptimised_code_gives_the_exact_line(
 def test_optimised_code_gives_the_function_and_says_how_exact(
     optimisation: str, build: Callable[..., Path], watch: Callable[..., Outcome]
 ) -> None:
-    found = losses(watch([build(PROGRAM, optimisation)], "--refine"))
+    outcome = watch([build(PROGRAM, optimisation)], "--refine")
+    assert births(outcome) == expected_births()
+    found = losses(outcome)
     for name, wanted in expected().items():
         loss = found[name]
         assert loss["frames"][0]["function"] == wanted.function, name
@@ -52,10 +56,10 @@ def test_the_path_leads_from_the_allocation_to_the_loss(
         for finding in outcome.report["findings"]
         if finding["allocation"]["frames"][0]["function"] == "early_return_bad"
     ]
-    passed = [lines[step["line"] - 1].strip() for step in path]
+    passed = [lines[step["line"] - 1].strip().partition(" //")[0] for step in path]
     at = passed.index("char* buffer = early_return_bad(200);")
     wanted = ["strcpy(buffer, text);", "if (text[0] == '!') {", "return 1;"]
-    assert [text.partition(" //")[0] for text in passed[at + 1 : at + 4]] == wanted
+    assert passed[at + 1 : at + 4] == wanted
 
 
 IN_MEMORY = ("overwritten", "current")

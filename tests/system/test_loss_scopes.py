@@ -10,6 +10,7 @@ import pytest
 from .conftest import PROGRAMS, Outcome
 
 MARK = re.compile(r"// loss\((\w+)\): ([\w-]+) (\w+) (\S+)")
+BIRTH = re.compile(r"// birth\((\w+)\)")
 PROGRAM = "loss_scopes.c"
 
 
@@ -42,11 +43,34 @@ def losses(outcome: Outcome) -> dict[str, dict[str, Any]]:
     }
 
 
+def births(outcome: Outcome) -> dict[str, int | None]:
+    """Return the lines of births by the marked function that allocates."""
+    return {
+        frame["function"]: finding["birth"] and finding["birth"]["frames"][0]["line"]
+        for finding in outcome.report["findings"]
+        for frame in finding["allocation"]["frames"]
+        if finding["kind"] == "lost" and frame["function"] in expected()
+    }
+
+
+def expected_births() -> dict[str, int | None]:
+    """Return the marked lines; a result that nobody kept has none."""
+    lines = (PROGRAMS / PROGRAM).read_text().splitlines()
+    found = {
+        mark[1]: number
+        for number, line in enumerate(lines, 1)
+        if (mark := BIRTH.search(line))
+    }
+    return dict.fromkeys(expected()) | found
+
+
 @pytest.mark.parametrize("optimisation", ["-O0", "-O1", "-O2", "-O3"])
 def test_function_and_variable_are_named(
     optimisation: str, build: Callable[..., Path], watch: Callable[..., Outcome]
 ) -> None:
-    found = losses(watch([build(PROGRAM, optimisation)], "--lens", "loss"))
+    outcome = watch([build(PROGRAM, optimisation)], "--lens", "loss")
+    assert births(outcome) == expected_births()
+    found = losses(outcome)
     assert set(found) == set(expected())
     for name, wanted in expected().items():
         loss = found[name]

@@ -74,8 +74,8 @@ def _finding(
 ) -> Finding:
     builder = losses.builder
     key = keys[0]
-    loss, path, notes = losses.explain_all(keys, group.birth)
-    birth = _birth(key, group, builder)
+    loss, path, notes, birth = losses.explain_all(keys, group.birth)
+    birth = birth or _birth(key, group, builder)
     if birth is None and group.has_births and _had_birth(loss):
         notes = (*notes, _BIRTH_UNSEEN)
     finding = Finding(

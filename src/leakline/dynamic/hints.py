@@ -12,26 +12,34 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from leakline.dynamic.code_reader import CodeReader
+from leakline.dynamic.lines import Lines
 from leakline.dynamic.plain_names import plain_name
-from leakline.dynamic.pointer_origins import Origin, argument_at_call, stored_place
+from leakline.dynamic.pointer_origins import Origin, argument_at_call, stored_places
 from leakline.dynamic.stack_table import Call, StackTable
 from leakline.dynamic.stacks import StackBuilder
 from leakline.dynamic.value_flow import Carrier, ValueFlow, follow
 from leakline.model.finding import Cause, Loss, Precision
 from leakline.model.stack import Frame, Stack
 from leakline.recording._format import Node
+from leakline.symbols.call_targets import CallTargets
 from leakline.symbols.dwarf_registers import DWARF_REGISTERS
 from leakline.symbols.locals import Local, Place
+from leakline.symbols.machine_code import MachineCode
 from leakline.symbols.resolve import Address
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A function that may have dropped the block, at a depth of the stack."""
+    """A function that may have dropped the block, at a depth of the stack.
+
+    Attributes:
+        stored_by: The function further in that stored it into this one's frame.
+    """
 
     depth: int
     site: Address
     flow: ValueFlow
+    stored_by: "_Held | None" = None
 
 
 class _Places(NamedTuple):
@@ -57,6 +65,7 @@ class Hints:
 
     builder: StackBuilder
     reader: CodeReader = field(default_factory=CodeReader)
+    lines: Lines = field(default_factory=Lines)
     _flows: dict[tuple[Address, frozenset[int]], ValueFlow | None] = field(
         default_factory=dict
     )
@@ -76,12 +85,44 @@ class Hints:
         where = replace(where, frames=(unlined, *where.frames[1:]))
         return Loss(Cause.OUT_OF_SCOPE, where, name, Precision.PROBABLE)
 
+    def birth(self, stack: int) -> Stack | None:
+        """Where the variable that `loss` names got the block, if that is known."""
+        calls = self.builder.calls(stack)
+        held = self._find(calls)
+        local = self._variable(held) if held is not None else None
+        if held is None or local is None:
+            return None
+        storer = held.stored_by
+        at = self._filled_at(held, local)
+        if storer is not None:
+            at = Address(storer.site.module, storer.flow.stored[0])
+        depth = (storer or held).depth
+        whole = self.builder.stack(stack)
+        below = self._frames_below(calls, depth + 1)
+        frames = (*self.lines.frames(at), *whole.frames[below:])
+        return replace(whole, frames=frames, folded_at=None)
+
+    def _filled_at(self, held: _Held, local: Local) -> Address:
+        """The instruction after which a variable carries the block."""
+        module, site = held.site
+        first = next(
+            carrier.address
+            for carrier in held.flow.carriers
+            if local
+            in self.reader.locals_at(module, carrier.address, _place_of(carrier))
+        )
+        code = self.reader.code_at(module, first)
+        before = code.ending_at(first) if code is not None else None
+        is_call = first == site or before is None
+        return Address(module, first - 1 if is_call or before is None else before.ip)
+
     def _find(self, calls: Sequence[Call]) -> _Held | None:
         """The outermost function that can have dropped it, as far as it was handed on.
 
         One further in that may have dropped it counts if those it hands it to do not.
         """
         inner: _Held | None = None
+        storer: _Held | None = None
         places = _IN_RESULT
         for depth, call in enumerate(calls):
             site = _return_site(call, self.builder.table)
@@ -94,11 +135,12 @@ class Hints:
             flow = self._flow(site, places.slots) if is_known else None
             if flow is None:
                 return inner
-            held = _Held(depth, site, flow)
+            held = _Held(depth, site, flow, storer if places.slots else None)
             if flow.dropped or flow.is_ignored:
                 inner = held
             if not flow.returned and (flow.dropped or not flow.stored):
                 return inner or held
+            storer = held
             places = _IN_RESULT if flow.returned else self._stored_behind(held)
         return inner
 
@@ -115,6 +157,8 @@ class Hints:
         if opened is None or code is None or address not in code.instructions:
             return None
         flow = follow(code, opened.targets, address, slots=slots)
+        if flow.stored and not flow.returned and not flow.dropped:
+            flow = _from_frame(code, opened.targets, flow) or flow
         if flow.returned and not self.reader.can_return_pointer(module, address - 1):
             flow.returned = False
             flow.dropped.append(address)
@@ -125,8 +169,9 @@ class Hints:
         code = self.reader.code_at(held.site.module, held.site.offset - 1)
         if code is None:
             return _Places()
-        found = [stored_place(code, one) for one in held.flow.stored]
-        return _Places(behind=frozenset(one for one in found if one and one.is_behind))
+        stores = held.flow.stored
+        found = {place for one in stores for place in stored_places(code, one)}
+        return _Places(behind=frozenset(one for one in found if one.is_behind))
 
     def _seen_by_caller(self, site: Address, places: _Places) -> _Places:
         """Places behind the arguments of a call, as the function that calls knows them.
@@ -136,11 +181,9 @@ class Hints:
         code = self.reader.code_at(site.module, site.offset - 1)
         if places.in_result or code is None:
             return places
-        found = [
-            place.moved(one.offset)
-            for one in places.behind
-            if (place := argument_at_call(code, site.offset, one)) is not None
-        ]
+        found: frozenset[Origin] = frozenset().union(
+            *(argument_at_call(code, site.offset, one) for one in places.behind)
+        )
         return _Places(
             slots=frozenset(one.offset for one in found if not one.is_behind),
             behind=frozenset(one for one in found if one.is_behind),
@@ -164,12 +207,8 @@ class Hints:
         self, number: int, calls: Sequence[Call], held: _Held, local: Local | None
     ) -> Stack:
         """The frames from the function that held the block outwards."""
-        frames = self.builder.frames
-        below = sum(
-            len(frames[call.address]) for call in calls[: held.depth] if call.address
-        )
-        here = frames[calls[held.depth].address]
-        below += _frame_index(here, local)
+        here = self.builder.frames[calls[held.depth].address]
+        below = self._frames_below(calls, held.depth) + _frame_index(here, local)
         stack = self.builder.stack(number)
         folded = stack.folded_at
         return replace(
@@ -178,6 +217,11 @@ class Hints:
             folded_at=folded - below if folded is not None and folded > below else None,
         )
 
+    def _frames_below(self, calls: Sequence[Call], depth: int) -> int:
+        """How many frames the calls further in than a depth have."""
+        frames = self.builder.frames
+        return sum(len(frames[call.address]) for call in calls[:depth] if call.address)
+
 
 def _return_site(call: Call, table: StackTable) -> Address | None:
     """The address that a call returned to; None where frames were left out."""
@@ -185,6 +229,19 @@ def _return_site(call: Call, table: StackTable) -> Address | None:
         return None
     module, offset = table.addresses[call.address]
     return Address(module, offset + 1)
+
+
+def _from_frame(
+    code: MachineCode, targets: CallTargets, flow: ValueFlow
+) -> ValueFlow | None:
+    """What became of a block that a function stored through a pointer to its frame."""
+    for store in flow.stored:
+        places = stored_places(code, store)
+        slots = frozenset(one.offset for one in places if not one.is_behind)
+        if slots:
+            after = code.instructions[store].next_ip
+            return follow(code, targets, after, slots=slots)
+    return None
 
 
 def _place_of(carrier: Carrier) -> Place:

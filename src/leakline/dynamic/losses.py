@@ -36,7 +36,10 @@ _CAUSES = {
 # Of blocks that one call lost from many slots, so many of those are named.
 _SLOTS_NAMED = 32
 _UNSEEN = "no store that was seen overwrote a reference to it"
-_CONCLUDED = f"{_UNSEEN}; the variable is concluded from the code, not seen"
+_CONCLUDED = (
+    f"{_UNSEEN}; what is said of the variable is concluded from the code, not seen"
+)
+
 _UNKNOWN = (
     f"{_UNSEEN}: probably a local variable or register held it, which went out of scope,"
     " or nobody kept the result"
@@ -52,11 +55,19 @@ _LEFT_AS_IT_IS = (Refined.HELD, Refined.GIVEN_UP)
 
 
 class Explained(NamedTuple):
-    """What is known about a loss; `loss` is None when losses were not watched."""
+    """What is known about a loss.
+
+    Attributes:
+        loss: None when losses were not watched.
+        path: The lines passed on the way there.
+        notes: Sentences about it.
+        birth: Where the variable that held the block last got it.
+    """
 
     loss: Loss | None
     path: tuple[PathStep, ...] = ()
     notes: tuple[str, ...] = ()
+    birth: Stack | None = None
 
 
 @dataclass(slots=True)
@@ -75,7 +86,7 @@ class Losses:
     def __post_init__(self) -> None:
         """Both ways to explain share what they read of the modules."""
         self._hints = Hints(self.builder)
-        self._refinement = Refinement(self._hints.reader)
+        self._refinement = Refinement(self._hints.reader, self._hints.lines)
 
     @property
     def reader(self) -> CodeReader:
@@ -102,7 +113,7 @@ class Losses:
             notes.append(f"Some of these blocks were held by {others}.")
         if len(set(ways)) > 1:
             notes.append(f"One of {len(set(ways))} call stacks of the loss is shown.")
-        return Explained(replace(first.loss, slot=slot), first.path, tuple(notes))
+        return first._replace(loss=replace(first.loss, slot=slot), notes=tuple(notes))
 
     def _is_seen(self, key: GroupKey) -> bool:
         loss = 0 if key.cause is LossCause.NOT_IN_MEMORY else key.loss
@@ -144,10 +155,12 @@ class Losses:
         path = refinement.path_from(in_memory, trace)
         if trace.is_lost_at_once:
             return Explained(in_memory, path)
-        later = refinement.loss(trace, self.builder.stack(trace.loss))
+        stack = self.builder.stack(trace.loss)
+        later = refinement.loss(trace, stack)
         if later is None or not refinement.is_held_by_variable(trace, later):
             return Explained(in_memory)
-        return Explained(later, path, (_gone_before(in_memory),))
+        birth = refinement.birth(trace, stack)
+        return Explained(later, path, (_gone_before(in_memory),), birth)
 
     def _at_thread_end(self, key: GroupKey, slot: str | None) -> Explained:
         """The thread's first function is known, not where in it the thread ended."""
@@ -164,10 +177,12 @@ class Losses:
         notes: tuple[str, ...] = ()
         if trace is not None:
             refinement = self._refinement
-            seen = refinement.loss(trace, self.builder.stack(trace.loss))
+            stack = self.builder.stack(trace.loss)
+            seen = refinement.loss(trace, stack)
             if seen is not None:
                 named = self._with_variable(seen, key)
-                return Explained(named, refinement.path(trace))
+                birth = self._birth_seen(trace, named, key)
+                return Explained(named, refinement.path(trace), birth=birth)
             notes = (why_not(trace),)
         guess = self._hints.loss(key.stack)
         if guess is not None and guess.precision is not Precision.PROBABLE:
@@ -180,7 +195,8 @@ class Losses:
         if guess is None or guess.precision is not Precision.PROBABLE:
             unknown = Loss(Cause.OUT_OF_SCOPE, Stack(), precision=Precision.PROBABLE)
             return Explained(unknown, notes=(_UNKNOWN, *notes))
-        return Explained(guess, notes=(_CONCLUDED, *notes))
+        birth = self._hints.birth(key.stack)
+        return Explained(guess, notes=(_CONCLUDED, *notes), birth=birth)
 
     def _with_variable(self, seen: Loss, key: GroupKey) -> Loss:
         """Names what a trace leaves unnamed, if the code of the same function tells."""
@@ -190,6 +206,21 @@ class Losses:
         if guess is None or guess.stack.frames[0].function != _function(seen.stack):
             return seen
         return replace(seen, slot=guess.slot)
+
+    def _birth_seen(self, trace: Trace, loss: Loss, key: GroupKey) -> Stack | None:
+        """Where the variable that held the block last got it.
+
+        Seen, or as the code has it where that leads to the same variable.
+        """
+        if loss.cause is Cause.NEVER_STORED:
+            return None
+        birth = self._refinement.birth(trace, self.builder.stack(trace.loss))
+        guess = self._hints.loss(key.stack)
+        if birth is not None or guess is None or guess.slot is None:
+            return birth
+        here = (guess.slot, guess.stack.frames[0].function)
+        is_same = here == (loss.slot, loss.stack.frames[0].function)
+        return self._hints.birth(key.stack) if is_same else None
 
     def _slot(self, key: GroupKey) -> str | None:
         """The slot that held the last reference in memory."""

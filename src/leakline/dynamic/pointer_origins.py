@@ -5,7 +5,7 @@ the argument points to. With the origin of that argument at the call, and so on 
 the frame is found that holds the block.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from iced_x86 import (
@@ -26,7 +26,7 @@ _information = InstructionInfoFactory()
 _CALLS = (FlowControl.CALL, FlowControl.INDIRECT_CALL)
 _WRITES = (OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE)
 # Copies and additions that are followed before giving up.
-_DEEPEST = 8
+_LONGEST_WAY = 8
 
 
 class Origin(NamedTuple):
@@ -50,95 +50,97 @@ class Origin(NamedTuple):
         return self._replace(offset=self.offset + distance)
 
 
-def stored_place(code: MachineCode, store: int) -> Origin | None:
-    """The place that the store at an address writes to."""
-    return _operand(code, code.instructions[store], 0)
+# What is found where nothing is known, and the instructions on the way to a question:
+# each is asked once, or loops would be followed for ever.
+_NONE: frozenset[Origin] = frozenset()
+_Way = frozenset[int]
 
 
-def argument_at_call(code: MachineCode, site: int, given: Origin) -> Origin | None:
-    """Where the argument points that leads to a place, in the call before a site."""
+def stored_places(code: MachineCode, store: int) -> frozenset[Origin]:
+    """The places that the store at an address may write to, as far as known."""
+    return _operand(code, code.instructions[store], frozenset())
+
+
+def argument_at_call(code: MachineCode, site: int, given: Origin) -> frozenset[Origin]:
+    """A place behind an argument of the call before a site, as the function has it."""
     call = code.ending_at(site)
     if call is None or given.argument is None:
-        return None
-    return _register(code, call.ip, int(ARGUMENTS[given.argument]), 0)
+        return _NONE
+    register = int(ARGUMENTS[given.argument])
+    return _moved(_register(code, call.ip, register, frozenset()), given.offset)
 
 
-def _operand(code: MachineCode, instruction: Instruction, depth: int) -> Origin | None:
+def _operand(
+    code: MachineCode, instruction: Instruction, way: _Way
+) -> frozenset[Origin]:
     """The place that a memory operand means."""
     slot = code.slot_of(instruction)
     if slot is not None:
-        return Origin(None, slot)
+        return frozenset({Origin(None, slot)})
     base = int(instruction.memory_base)
     none = int(Register.NONE)
     is_plain = base != none and int(instruction.memory_index) == none
     if not is_plain or instruction.is_ip_rel_memory_operand:
-        return None
-    found = _register(code, instruction.ip, base, depth)
-    if found is None:
-        return None
-    return found.moved(_signed(instruction.memory_displacement))
+        return _NONE
+    found = _register(code, instruction.ip, base, way)
+    return _moved(found, _signed(instruction.memory_displacement))
 
 
 def _register(
-    code: MachineCode, address: int, register: int, depth: int
-) -> Origin | None:
-    """Where a register points before the instruction at an address."""
-    if depth > _DEEPEST:
-        return None
+    code: MachineCode, address: int, register: int, way: _Way
+) -> frozenset[Origin]:
+    """Where a register may point before the instruction at an address."""
     rule = code.rule_at(address)
     if rule is not None and CFA_REGISTERS.get(register) == rule.register:
-        return Origin(None, -rule.offset)
+        return frozenset({Origin(None, -rule.offset)})
     writers = _writers(code, address, lambda one: _is_written(one, register))
-    return _same(
-        _given(register) if one is None else _result(code, one, depth)
-        for one in writers
-    )
+    found = _given(register) if None in writers else _NONE
+    return found.union(*(_result(code, one, way) for one in writers if one))
 
 
-def _same(origins: Iterable[Origin | None]) -> Origin | None:
-    """What all of some origins are; None if they differ or one is not known."""
-    found = set(origins)
-    return found.pop() if len(found) == 1 else None
-
-
-def _given(register: int) -> Origin | None:
+def _given(register: int) -> frozenset[Origin]:
     """What a register is when a function begins."""
     given = [int(one) for one in ARGUMENTS]
-    return Origin(given.index(register), 0) if register in given else None
+    is_given = register in given
+    return frozenset({Origin(given.index(register), 0)}) if is_given else _NONE
 
 
-def _result(code: MachineCode, writer: Instruction, depth: int) -> Origin | None:
+def _result(code: MachineCode, writer: Instruction, way: _Way) -> frozenset[Origin]:
     """What an instruction leaves in the register that it writes."""
+    if writer.ip in way or len(way) > _LONGEST_WAY:
+        return _NONE
+    way |= {writer.ip}
     match writer.mnemonic:
         case Mnemonic.LEA:
-            return _operand(code, writer, depth + 1)
+            return _operand(code, writer, way)
         case Mnemonic.MOV if writer.op1_kind == OpKind.REGISTER:
-            source = int(writer.op1_register)
-            return _register(code, writer.ip, source, depth + 1)
+            return _register(code, writer.ip, int(writer.op1_register), way)
         case Mnemonic.MOV if writer.op1_kind == OpKind.MEMORY:
-            return _kept(code, writer, depth)
+            return _kept(code, writer, way)
         case Mnemonic.ADD if writer.op1_kind not in (OpKind.REGISTER, OpKind.MEMORY):
-            target = int(writer.op0_register)
-            found = _register(code, writer.ip, target, depth + 1)
-            if found is None:
-                return None
-            return found.moved(_signed(writer.immediate(1)))
+            found = _register(code, writer.ip, int(writer.op0_register), way)
+            return _moved(found, _signed(writer.immediate(1)))
         case _:
-            return None
+            return _NONE
 
 
-def _kept(code: MachineCode, load: Instruction, depth: int) -> Origin | None:
-    """What a place in the frame holds that an instruction loads."""
+def _moved(origins: frozenset[Origin], distance: int) -> frozenset[Origin]:
+    return frozenset(one.moved(distance) for one in origins)
+
+
+def _kept(code: MachineCode, load: Instruction, way: _Way) -> frozenset[Origin]:
+    """What a place in the frame may hold that an instruction loads."""
     slot = code.slot_of(load)
     if slot is None:
-        return None
+        return _NONE
     stores = _writers(code, load.ip, lambda one: _is_stored(code, one, slot))
-    return _same(
-        _register(code, one.ip, int(one.op1_register), depth + 1)
-        if one.mnemonic == Mnemonic.MOV and one.op1_kind == OpKind.REGISTER
-        else None
-        for one in stores
-        if one is not None
+    return _NONE.union(
+        *(
+            _register(code, one.ip, int(one.op1_register), way | {one.ip})
+            for one in stores
+            if one is not None and one.ip not in way
+            if one.mnemonic == Mnemonic.MOV and one.op1_kind == OpKind.REGISTER
+        )
     )
 
 

@@ -1,11 +1,12 @@
 """Turns the trace of a block into a loss: line, variable, cause and path."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from iced_x86 import FlowControl, Instruction, Mnemonic, OpKind, RegisterExt
 
 from leakline.dynamic.code_reader import CodeReader
+from leakline.dynamic.lines import Lines
 from leakline.dynamic.traces import Step, Trace
 from leakline.model.finding import Cause, Loss, PathStep, Precision
 from leakline.model.stack import Frame, Stack
@@ -14,7 +15,7 @@ from leakline.symbols.dwarf_registers import DWARF_REGISTERS
 from leakline.symbols.dwarf_types import type_of
 from leakline.symbols.locals import Local, Place
 from leakline.symbols.machine_code import MachineCode
-from leakline.symbols.resolve import Address, resolve
+from leakline.symbols.resolve import Address
 from leakline.symbols.unwind_tables import RBP, RSP
 from leakline.symbols.variables import is_optimised
 
@@ -54,7 +55,7 @@ class Refinement:
     """Explains traces; `stack` in its calls is the call stack at the loss."""
 
     reader: CodeReader
-    _lines: dict[Address, tuple[Frame, ...]] = field(default_factory=dict)
+    lines: Lines
 
     def loss(self, trace: Trace, stack: Stack) -> Loss | None:
         """The loss that a trace shows; None when the block was not lost there."""
@@ -70,6 +71,15 @@ class Refinement:
         if _leaves(code, last.place.offset):
             return self._at_return(trace, stack, code)
         return self._inside(trace, stack, code)
+
+    def birth(self, trace: Trace, stack: Stack) -> Stack | None:
+        """Where the function that lost the block put it into what held it last.
+
+        None when that is not known: another function may have put it there.
+        """
+        code = self._code(trace.steps[-1])
+        at = _birth(code, trace.steps[:-1]) if code is not None else None
+        return self.lines.moved(stack, at) if at is not None else None
 
     def path_from(self, in_memory: Loss, trace: Trace) -> tuple[PathStep, ...]:
         """The lines passed from a loss in memory on, that one's included."""
@@ -107,7 +117,7 @@ class Refinement:
         """The lines passed from the allocation to the loss, without repetitions."""
         found: list[PathStep] = []
         for step in trace.steps:
-            frame = self._frames(step.place)[-1]
+            frame = self.lines.frames(step.place)[-1]
             event = "passed"
             if frame.line and (not found or found[-1].line != frame.line):
                 found.append(PathStep(frame.file, frame.line, event))
@@ -158,16 +168,11 @@ class Refinement:
         self, cause: Cause, at: Address, stack: Stack, local: Local | None
     ) -> Loss:
         """The loss at an address of the innermost function of a stack."""
-        frames = self._frames(at)
-        inner = 0
-        while inner < len(stack.frames) and stack.frames[inner].inlined:
-            inner += 1
-        outer = stack.frames[inner + 1 :]
-        whole = replace(stack, frames=(*frames, *outer), folded_at=None)
-        return Loss(cause, whole, local.name if local else None, self._precision(at))
+        name = local.name if local else None
+        return Loss(cause, self.lines.moved(stack, at), name, self._precision(at))
 
     def _precision(self, at: Address) -> Precision:
-        frames = self._frames(at)
+        frames = self.lines.frames(at)
         if not frames[0].line:
             return Precision.FUNCTION
         if len(frames) > 1:
@@ -176,11 +181,6 @@ class Refinement:
         if entry is None or is_optimised(entry):
             return Precision.LINE_TABLE
         return Precision.EXACT
-
-    def _frames(self, at: Address) -> tuple[Frame, ...]:
-        if at not in self._lines:
-            self._lines |= resolve({at.module: [at.offset]}).frames
-        return self._lines[at]
 
     def _code(self, step: Step) -> MachineCode | None:
         return self.reader.code_at(step.place.module, step.place.offset)
@@ -208,7 +208,7 @@ class Refinement:
         Where nothing is returned and the end was not jumped to, the end itself counts.
         """
         module = steps[-1].place.module
-        end_line = self._line(steps[-1].place)
+        end_line = self.lines.line(steps[-1].place)
         entry = self.reader.function_entry(module, code.start)
         returns_nothing = entry is not None and type_of(entry) is None
         for step in reversed(steps[:-1]):
@@ -216,7 +216,7 @@ class Refinement:
                 return None
             for address in reversed(_block(code, step.place.offset)):
                 instruction = code.instructions[address]
-                line = self._line(Address(module, address))
+                line = self.lines.line(Address(module, address))
                 if not line or line == end_line:
                     continue
                 jumped = instruction.flow_control != FlowControl.NEXT
@@ -224,9 +224,6 @@ class Refinement:
                     return None
                 return Address(module, address)
         return None
-
-    def _line(self, at: Address) -> int:
-        return self._frames(at)[-1].line
 
 
 def _is_in(code: MachineCode, step: Step) -> bool:
@@ -284,6 +281,39 @@ def _places(code: MachineCode, step: Step) -> Iterator[Place]:
         yield Place(None, step.slot_from_sp - rule.offset)
     elif rule.register == RBP:
         yield Place(None, step.slot_from_sp - step.rbp_from_sp - rule.offset)
+
+
+def _birth(code: MachineCode, steps: Sequence[Step]) -> Address | None:
+    """The instruction of a function that filled the place which held a block last."""
+    held = [index for index, step in enumerate(steps) if _is_in(code, step)]
+    place = next(_places(code, steps[held[-1]]), None) if held else None
+    if place is None:
+        return None
+    first = held.pop()
+    while held and place in _places(code, steps[held[-1]]):
+        first = held.pop()
+    module, begin = steps[first].place
+    if not held:
+        is_result = place.register == _RAX and _follows_call(code, begin)
+        return Address(module, begin - 1) if is_result else None
+    if held[-1] != first - 1:
+        return None
+    block = _block(code, steps[held[-1]].place.offset)
+    filling = [one for one in block if _fills(code, code.instructions[one], place)]
+    return Address(module, filling[-1]) if filling else None
+
+
+def _fills(code: MachineCode, instruction: Instruction, place: Place) -> bool:
+    """Whether an instruction writes to a register or a place in the frame."""
+    if not instruction.op_count or instruction.mnemonic in _LEAVE_AS_IT_IS:
+        return False
+    if place.register is None:
+        is_store = instruction.op0_kind == OpKind.MEMORY
+        return is_store and code.slot_of(instruction) == place.cfa_offset
+    if instruction.op0_kind != OpKind.REGISTER:
+        return False
+    full = int(RegisterExt.full_register(instruction.op0_register))
+    return DWARF_REGISTERS.get(full) == place.register
 
 
 def _block(code: MachineCode, start: int) -> list[int]:

@@ -6,7 +6,25 @@ from leakline.model.finding import Cause, Engine, Finding, Loss, Precision, Refe
 from leakline.model.stack import Stack
 from leakline.reports.printable import printable
 
-BIRTH_TITLE = "the last reference was created here:"
+
+def birth_title(finding: Finding, reference: str = "the last reference") -> str:
+    """What happened where a reference came into being, with what it is called."""
+    loss = finding.loss
+    is_variable = loss is not None and loss.cause is Cause.OUT_OF_SCOPE
+    is_concluded = loss is not None and loss.precision is Precision.PROBABLE
+    probably = "probably " if is_variable and is_concluded else ""
+    return f"{reference} was {probably}created here"
+
+
+def is_born_at_allocation(finding: Finding) -> bool:
+    """Whether the line that allocated the block created the reference, too."""
+    return finding.birth is not None and _lines(finding.birth) == _lines(
+        finding.allocation
+    )
+
+
+def _lines(stack: Stack) -> list[tuple[str, str, int]]:
+    return [(frame.function, frame.file, frame.line) for frame in stack.frames]
 
 
 def titled_stacks(finding: Finding) -> Iterator[tuple[str, Stack]]:
@@ -14,7 +32,7 @@ def titled_stacks(finding: Finding) -> Iterator[tuple[str, Stack]]:
     if finding.loss and finding.loss.stack.frames:
         yield loss_title(finding, finding.loss), finding.loss.stack
     if finding.birth:
-        yield BIRTH_TITLE, finding.birth
+        yield f"{birth_title(finding)}:", finding.birth
     yield from titled_uses(finding)
 
 

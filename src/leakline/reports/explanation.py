@@ -14,7 +14,12 @@ from leakline.model.finding import (
 )
 from leakline.model.stack import Frame, Stack
 from leakline.reports.calls import label
-from leakline.reports.evidence import innermost, path_title, reference_title
+from leakline.reports.evidence import (
+    innermost,
+    is_born_at_allocation,
+    path_title,
+    reference_title,
+)
 from leakline.reports.headlines import amount, frame_with_file, is_confirmed_by_both
 from leakline.reports.printable import printable
 from leakline.reports.spots import Spots
@@ -83,7 +88,7 @@ class _Writer:
         if finding.last_access:
             yield from self._event("It was last seen in use by", finding.last_access)
             yield from self._work_before(finding)
-        if finding.birth:
+        if finding.birth and not is_born_at_allocation(finding):
             yield from self._event("Its last reference was stored by", finding.birth)
         if finding.loss:
             yield from self._loss(finding.loss)

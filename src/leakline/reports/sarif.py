@@ -13,6 +13,7 @@ from typing import Any
 
 from leakline.model.finding import Engine, Finding
 from leakline.model.report import Report
+from leakline.reports.evidence import birth_title
 from leakline.reports.headlines import headline
 from leakline.reports.printable import printable
 from leakline.reports.sarif_places import Places, Titled
@@ -138,7 +139,7 @@ def _titled_stacks(finding: Finding) -> list[Titled]:
     stacks = [
         ("allocated here", finding.allocation),
         ("last used here", finding.last_access),
-        ("the last reference was created here", finding.birth),
+        (birth_title(finding), finding.birth),
         (
             f"the last reference{slot} was lost here ({cause})",
             finding.loss and finding.loss.stack,

@@ -16,7 +16,8 @@ from leakline.model.finding import (
 from leakline.model.report import LensState, Report
 from leakline.model.stack import Stack
 from leakline.reports.evidence import (
-    BIRTH_TITLE,
+    birth_title,
+    is_born_at_allocation,
     loss_title,
     path_title,
     reference_title,
@@ -98,7 +99,6 @@ class _FindingPrinter:
         yield self._header(number, finding)
         if finding.loss and finding.loss.stack.frames:
             yield from self._loss(finding, finding.loss)
-            yield self._title("allocated here:")
         yield from self._stacks.allocation(finding.allocation, _INDENT)
         yield from self._evidence(finding)
         for sentence in self._notes(finding):
@@ -142,9 +142,14 @@ class _FindingPrinter:
         """Where the block was lost comes first: that is the place to mend."""
         yield self._title(loss_title(finding, loss))
         yield from self._stacks.allocation(loss.stack, _INDENT)
+        birth = birth_title(finding, "that reference")
+        if is_born_at_allocation(finding) and not self._style.verbose:
+            yield self._title(f"{birth}, and the block allocated:")
+            return
         if finding.birth:
-            yield self._title("that reference was created here:")
+            yield self._title(f"{birth}:")
             yield from self._stacks.allocation(finding.birth, _INDENT)
+        yield self._title("allocated here:")
 
     def _title(self, text: str) -> str:
         return f"   {self._style.paint(text, Role.TITLE)}"
@@ -193,7 +198,7 @@ class _FindingPrinter:
 
 def _titled_stacks(finding: Finding) -> Iterator[tuple[str, Stack]]:
     if finding.birth and not (finding.loss and finding.loss.stack.frames):
-        yield BIRTH_TITLE, finding.birth
+        yield f"{birth_title(finding)}:", finding.birth
     yield from titled_uses(finding)
 
 
