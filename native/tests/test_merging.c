@@ -87,7 +87,9 @@ static void watch_everything(uint64_t at_ms) {
     time_ns = at_ms * 1000000;
     ll_watch_scan(&ll_pages.watch, &presence, test_clock);
     ll_pages.watch.target_pages = ll_page_states.count;
-    ll_watch_extend(&ll_pages.watch, UINT64_MAX, test_clock);
+    for (int i = 0; i <= LL_PAGE_RESTS; i++) {
+        ll_watch_extend(&ll_pages.watch, UINT64_MAX, test_clock);
+    }
 }
 
 // Merges until a round finds no more, at a time when all is cold.

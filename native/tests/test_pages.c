@@ -14,6 +14,7 @@
 #include "heap/heap.h"
 #include "heap/page_states.h"
 #include "lens/pages.h"
+#include "lens/pages_pace.h"
 #include "lens/pages_state.h"
 #include "os/backing.h"
 #include "os/memory.h"
@@ -37,7 +38,9 @@ static void take_everything_out(uint64_t at_ms) {
     time_ns = at_ms * 1000000;
     ll_watch_scan(&ll_pages.watch, &presence, test_clock);
     ll_pages.watch.target_pages = ll_page_states.count;
-    ll_watch_extend(&ll_pages.watch, UINT64_MAX, test_clock);
+    for (int i = 0; i <= LL_PAGE_RESTS; i++) {
+        ll_watch_extend(&ll_pages.watch, UINT64_MAX, test_clock);
+    }
 }
 
 // All blocks are used just before.
@@ -131,14 +134,37 @@ static void what_was_used_before_it_was_watched_is_not_never_used(void) {
 
 static void no_more_is_taken_out_at_once_than_asked_for(void) {
     enum { FEW = 10 };
-    watch_everything(1000);
-    for (int i = 0; i < BLOCKS; i++) {
-        blocks[i][0]++;
-    }
-    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
-    uint64_t before = ll_pages.watch.watched_pages;
+    ll_watch_end(&ll_pages.watch);
+    ll_pages.watch.target_pages = ll_page_states.count;
     ll_watch_extend(&ll_pages.watch, FEW, test_clock);
-    CHECK(ll_pages.watch.watched_pages == before + FEW);
+    CHECK(ll_pages.watch.watched_pages == FEW);
+}
+
+static bool is_watched(const void* address) {
+    return (*ll_page_state((uintptr_t)address) & LL_PAGE_TIME) >= LL_PAGE_FIRST;
+}
+
+static void a_page_that_was_touched_is_left_alone_for_a_while(void) {
+    watch_everything(1000);
+    blocks[100][0]++;
+    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
+    for (int i = 0; i < LL_PAGE_RESTS; i++) {
+        ll_watch_extend(&ll_pages.watch, UINT64_MAX, test_clock);
+        CHECK(!is_watched(blocks[100]));
+    }
+    ll_watch_extend(&ll_pages.watch, UINT64_MAX, test_clock);
+    CHECK(is_watched(blocks[100]));
+}
+
+static void a_birth_on_a_watched_page_counts_as_a_touch(void) {
+    watch_everything(1000);
+    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
+    uint64_t before = ll_pages.watch.touches;
+    ll_page_states_end_watch((uintptr_t)blocks[100], 1);
+    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
+    CHECK(ll_pages.watch.touches == before + 1);
+    ll_watch_scan(&ll_pages.watch, &presence, test_clock);
+    CHECK(ll_pages.watch.touches == before + 1);
 }
 
 static void a_large_block_is_not_idle_for_longer_than_it_exists(void) {
@@ -373,14 +399,32 @@ static void a_reclaim_during_a_scan_counts_for_the_next(void) {
 
 static void the_controller_follows_the_cost(void) {
     struct ll_watch watch = {.touch_ns = 1000, .watched_pages = 40, .target_pages = 40};
-    ll_watch_adapt(&watch, 0, 100000000);
+    ll_pace_adapt(&watch, 0, 100000000);
     CHECK(watch.target_pages > 40);
     watch.target_pages = watch.watched_pages = 100;
-    ll_watch_adapt(&watch, 10000, 100000000);
+    ll_pace_adapt(&watch, 10000, 100000000);
     CHECK(watch.target_pages < 100);
     watch.target_pages = 100;
-    ll_watch_adapt(&watch, 1000, 100000000);
+    ll_pace_adapt(&watch, 1000, 100000000);
     CHECK(watch.target_pages == 100);
+}
+
+// In 100 ms a thousand touches of a microsecond take one per cent.
+static void pages_are_taken_out_at_the_rate_that_touches_permit(void) {
+    enum { ELAPSED_NS = 100000000 };
+    struct ll_watch watch = {.touch_ns = 999, .drop_ns = 100};
+    CHECK(ll_pace_allowance(&watch, ELAPSED_NS) == 1000);
+    ll_pace_note_taken(&watch, 999, 999 * UINT64_C(100));
+    ll_pace_adapt(&watch, 499, ELAPSED_NS);
+    CHECK(ll_pace_allowance(&watch, ELAPSED_NS) == 2000);
+    for (int i = 0; i < 20; i++) {
+        ll_pace_note_taken(&watch, 1000, 1000 * UINT64_C(100));
+        ll_pace_adapt(&watch, 0, ELAPSED_NS);
+    }
+    uint64_t at_most = ELAPSED_NS / 100 / watch.drop_ns;
+    CHECK(ll_pace_allowance(&watch, ELAPSED_NS) == at_most);
+    ll_pace_adapt(&watch, 1000000, ELAPSED_NS);
+    CHECK(ll_pace_allowance(&watch, ELAPSED_NS) == 1000);
 }
 
 // What was idle before is not known either: the device may have written at any time.
@@ -429,6 +473,8 @@ int main(void) {
     a_large_block_is_not_idle_for_longer_than_it_exists();
     what_was_used_before_it_was_watched_is_not_never_used();
     no_more_is_taken_out_at_once_than_asked_for();
+    a_page_that_was_touched_is_left_alone_for_a_while();
+    a_birth_on_a_watched_page_counts_as_a_touch();
     pages_given_back_read_as_zeros();
     a_page_on_its_way_to_another_place_counts_as_touched();
     no_huge_page_stands_for_many();
@@ -436,6 +482,7 @@ int main(void) {
     bounds_begin_anew_when_memory_was_reclaimed();
     a_reclaim_during_a_scan_counts_for_the_next();
     the_controller_follows_the_cost();
+    pages_are_taken_out_at_the_rate_that_touches_permit();
     parent_and_child_do_not_share_the_heap();
     bounds_outlive_a_fork_that_copies();
     asynchronous_io_ends_the_watch();

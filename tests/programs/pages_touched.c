@@ -81,12 +81,12 @@ int main(int count, char** arguments) {
     by_call = array_for_a_call();
     KEEP(&by_code);
     KEEP(&by_call);
-    work(0.3);
+    work(0.5);
     if (count > 1 && strcmp(arguments[1], "waiting") == 0) {
         (void)getchar();
     }
     pthread_create(&thread, NULL, use_once, NULL);
     pthread_join(thread, NULL);
-    work(0.25);
+    work(0.5);
     return 0;
 }

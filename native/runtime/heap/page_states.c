@@ -33,26 +33,38 @@ bool ll_page_states_extend(uintptr_t range_start, size_t used_bytes) {
     return true;
 }
 
-static void end_watch(uint64_t* state, uint64_t kept) {
-    uint64_t before = __atomic_load_n(state, __ATOMIC_RELAXED);
-    if ((before & ~kept) != 0) {
-        __atomic_store_n(state, before & kept, __ATOMIC_SEQ_CST);
-    }
+static uint64_t* last_state(uintptr_t start, size_t size_bytes) {
+    return ll_page_state(start + (size_bytes > 0 ? size_bytes - 1 : 0));
 }
 
-static void change(uintptr_t start, size_t size_bytes, uint64_t kept) {
-    uint64_t* last = ll_page_state(start + (size_bytes > 0 ? size_bytes - 1 : 0));
-    for (uint64_t* state = ll_page_state(start); state <= last; state++) {
-        end_watch(state, kept);
+// The page is about to be touched, as one that is in use.
+static void end_watch(uint64_t* state) {
+    uint64_t before = __atomic_load_n(state, __ATOMIC_RELAXED);
+    if ((before & LL_PAGE_TIME) == LL_PAGE_ACTIVE) {
+        return;
     }
+    if ((before & LL_PAGE_TIME) >= LL_PAGE_FIRST) {
+        before |= LL_PAGE_REST;
+        __atomic_add_fetch(&ll_page_states.births, 1, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(state, before & ~LL_PAGE_TIME, __ATOMIC_SEQ_CST);
 }
 
 void ll_page_states_end_watch(uintptr_t start, size_t size_bytes) {
-    change(start, size_bytes, LL_PAGE_SEEN);
+    const uint64_t* last = last_state(start, size_bytes);
+    for (uint64_t* state = ll_page_state(start); state <= last; state++) {
+        end_watch(state);
+    }
 }
 
 void ll_page_states_cleared(uintptr_t start, size_t size_bytes) {
-    if (ll_page_states.table != NULL) {
-        change(start, size_bytes, 0);
+    if (ll_page_states.table == NULL) {
+        return;
+    }
+    const uint64_t* last = last_state(start, size_bytes);
+    for (uint64_t* state = ll_page_state(start); state <= last; state++) {
+        if (__atomic_load_n(state, __ATOMIC_RELAXED) != 0) {
+            __atomic_store_n(state, 0, __ATOMIC_SEQ_CST);
+        }
     }
 }

@@ -10,10 +10,14 @@
 #include "base/attributes.h"
 #include "os/memory.h"
 
-// The state of a page: a flag, and since when it is watched.
+// The state of a page: a flag, how often it is to be passed over before it is taken out
+// again, and since when it is watched.
 #define LL_PAGE_SEEN (UINT64_C(1) << 63) // was in the page table since it read as zeros
-#define LL_PAGE_TIME (LL_PAGE_SEEN - 1)
+#define LL_PAGE_REST_SHIFT 61
+#define LL_PAGE_REST (UINT64_C(3) << LL_PAGE_REST_SHIFT)
+#define LL_PAGE_TIME ((UINT64_C(1) << LL_PAGE_REST_SHIFT) - 1)
 enum {
+    LL_PAGE_RESTS = 3,   // times that a page is passed over which was touched
     LL_PAGE_ACTIVE = 0,  // as a time: not watched
     LL_PAGE_PENDING = 1, // about to be watched
     LL_PAGE_FIRST = 2,   // added to the processor time in ms since when it is watched
@@ -23,6 +27,7 @@ struct ll_page_states {
     uint64_t* table; // NULL: off
     size_t count;    // pages of the range
     uintptr_t start; // of the range
+    uint64_t births; // that ended the watch over a page, about
 };
 extern struct ll_page_states ll_page_states;
 

@@ -5,13 +5,13 @@
 
 #include "base/options.h"
 #include "format/records.h"
-#include "heap/page_states.h"
 #include "lens/pages.h"
 #include "lens/pages_clocks.h"
 #include "lens/pages_merge.h"
+#include "lens/pages_pace.h"
+#include "lens/pages_singled.h"
 #include "lens/pages_state.h"
 #include "lens/pages_touches.h"
-#include "os/backing.h"
 #include "os/companion.h"
 #include "os/syscall.h"
 #include "os/world.h"
@@ -20,12 +20,8 @@ enum {
     NS_PER_MS = 1000000,
     SLEEP_LEAST_MS = 5,
     SLEEP_MOST_MS = 200,
-    // Scans, and taking pages out, are to take no more than such a share of the
-    // program's time each.
+    // Scans are to take no more than such a share of the program's time.
     SCAN_SHARE = 200,
-    DROP_SHARE = 100,
-    // Pages taken out at one time, at the least.
-    PAGES_LEAST = 512,
 };
 
 static uint64_t clock_ns(long clock) {
@@ -44,26 +40,14 @@ uint64_t ll_pages_cpu_ns(void) {
     return clock_ns(process_clock(ll_companion_owner()));
 }
 
-static void sleep_ms(uint64_t milliseconds) {
-    struct timespec time = {.tv_sec = (time_t)(milliseconds / 1000),
-                            .tv_nsec = (long)(milliseconds % 1000) * NS_PER_MS};
-    (void)ll_syscall(SYS_nanosleep, &time, NULL);
-}
-
 // A large heap comes to be watched by and by, at the same rate in each interval.
 // Returns what that took.
 static uint64_t extend(struct ll_watch* watch, uint64_t elapsed_ns) {
-    enum { WEIGHT = 8 };
     uint64_t watched = watch->watched_pages;
-    uint64_t most = elapsed_ns / DROP_SHARE / watch->drop_ns;
     uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    ll_watch_extend(watch, most > PAGES_LEAST ? most : PAGES_LEAST, ll_pages_cpu_ns);
-    uint64_t pages = watch->watched_pages - watched;
+    ll_watch_extend(watch, ll_pace_allowance(watch, elapsed_ns), ll_pages_cpu_ns);
     uint64_t spent_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
-    if (pages > 0) {
-        watch->drop_ns =
-            (watch->drop_ns * (WEIGHT - 1) + spent_ns / pages) / WEIGHT + 1;
-    }
+    ll_pace_note_taken(watch, watch->watched_pages - watched, spent_ns);
     return spent_ns;
 }
 
@@ -74,7 +58,7 @@ static uint64_t scan_once(const struct ll_presence* presence, uint64_t cpu_ns) {
     if (!ll_pages_scan(presence, ll_pages_cpu_ns)) {
         return 0;
     }
-    ll_watch_adapt(watch, watch->touches - touches, cpu_ns - watch->last_cpu_ns);
+    ll_pace_adapt(watch, watch->touches - touches, cpu_ns - watch->last_cpu_ns);
     uint64_t extend_ns = extend(watch, cpu_ns - watch->last_cpu_ns);
     watch->last_cpu_ns = cpu_ns;
     ll_page_clocks_read(ll_pages_cpu_ns() / NS_PER_MS);
@@ -85,36 +69,11 @@ static uint64_t scan_once(const struct ll_presence* presence, uint64_t cpu_ns) {
     return extend_ns;
 }
 
-// What of the range the kernel brings back page by page.
-struct singled {
-    size_t count;      // pages
-    uint32_t mappings; // as of ll_backing_mappings
-};
-
-// New parts of the range are singled out as they come, and all of it when it was mapped
-// anew, which the kernel takes for new memory.
-static void single_out(struct ll_presence* presence, struct singled* singled) {
-    struct singled now = {
-        .count = __atomic_load_n(&ll_page_states.count, __ATOMIC_ACQUIRE),
-        .mappings = ll_backing_mappings(),
-    };
-    if (ll_page_touches_have_ended(presence)) {
-        singled->count = 0;
-    }
-    if (now.count != singled->count || now.mappings != singled->mappings) {
-        ll_pages.is_coarse = !ll_presence_single_out(presence, ll_page_states.start,
-                                                     now.count << LL_PAGE_SHIFT);
-        *singled = now;
-    }
-}
-
-// Whoever holds the lock may wait for a page that only the assistant could bring.
-static void take_lock(struct ll_presence* presence, struct singled* singled) {
+// Whoever holds the lock may wait for a page that only the assistant could bring, or
+// for what was mapped anew to be singled out.
+static void take_lock(struct ll_presence* presence) {
     while (!ll_lock_try(&ll_pages.lock)) {
-        if (ll_page_touches_have_ended(presence)) {
-            singled->count = 0;
-        }
-        sleep_ms(1);
+        ll_singled_update_and_sleep(presence, 1);
     }
 }
 
@@ -133,19 +92,19 @@ static uint64_t time_to_sleep(uint64_t interval, uint64_t elapsed_ns) {
 
 void ll_pages_keep_watch(void) {
     struct ll_presence presence;
-    struct singled singled = {0};
     uint64_t interval = ll_options.scan_ms;
     if (!ll_presence_open(&presence)) {
         return;
     }
+    ll_singled_begin();
     ll_page_touches_start(&presence);
     for (;;) {
         uint64_t cpu_ns = ll_pages_cpu_ns();
         uint64_t elapsed_ns = cpu_ns - ll_pages.watch.last_cpu_ns;
         if (elapsed_ns >= interval * NS_PER_MS) {
             uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-            single_out(&presence, &singled);
-            take_lock(&presence, &singled);
+            ll_singled_update(&presence);
+            take_lock(&presence);
             uint64_t extend_ns = 0;
             if (ll_pages.state == LL_TRACKING_active) {
                 extend_ns = scan_once(&presence, cpu_ns);
@@ -156,6 +115,6 @@ void ll_pages_keep_watch(void) {
             interval = interval_ms(scan_ns - extend_ns);
             elapsed_ns = 0;
         }
-        sleep_ms(time_to_sleep(interval, elapsed_ns));
+        ll_singled_update_and_sleep(&presence, time_to_sleep(interval, elapsed_ns));
     }
 }

@@ -8,6 +8,7 @@
 #include "heap/span.h"
 #include "heap/units.h"
 #include "lens/pages.h"
+#include "lens/pages_singled.h"
 #include "lens/pages_state.h"
 #include "os/backing.h"
 #include "os/companion.h"
@@ -53,6 +54,8 @@ static void renew(bool is_certain) {
     } else if (!ll_pages_scan_here() ||
                !ll_backing_renew(ll_range.start, ll_range.used_bytes)) {
         ll_pages_end("it forked, and its heap could not be watched from then on");
+    } else {
+        ll_singled_await();
     }
 }
 

@@ -48,7 +48,7 @@ static bool ends_watch(const struct ll_fault* fault) {
     if ((before & LL_PAGE_TIME) == LL_PAGE_ACTIVE) {
         return false;
     }
-    __atomic_store_n(page, LL_PAGE_SEEN, __ATOMIC_SEQ_CST);
+    __atomic_store_n(page, LL_PAGE_SEEN | LL_PAGE_REST, __ATOMIC_SEQ_CST);
     return (before & LL_PAGE_TIME) >= LL_PAGE_FIRST;
 }
 

@@ -10,7 +10,6 @@ enum {
     SEARCH_MAX = 1 << 20, // pages that a search may pass over in vain
     RUN_MAX = 512,
     CHUNK = 512, // pages that are scanned together or not at all
-    STEP_LEAST = 64,
 };
 
 static size_t page_count(void) {
@@ -52,16 +51,20 @@ static void note_present(uintptr_t start, uintptr_t end, void* context) {
         uint64_t before = __atomic_load_n(state, __ATOMIC_RELAXED);
         if (is_watched(before)) {
             watch->touches++;
-        }
-        if (before != LL_PAGE_SEEN) {
+            __atomic_store_n(state, LL_PAGE_SEEN | LL_PAGE_REST, __ATOMIC_RELAXED);
+        } else if ((before & ~LL_PAGE_REST) != LL_PAGE_SEEN) {
             __atomic_store_n(state, LL_PAGE_SEEN, __ATOMIC_RELAXED);
         }
     }
 }
 
-// The allocator ends watches too, so they are counted anew.
+// The allocator ends watches too, so they are counted anew. The program pays for those
+// as for touches.
 static void count_watched(struct ll_watch* watch) {
     size_t count = page_count();
+    uint64_t births = __atomic_load_n(&ll_page_states.births, __ATOMIC_RELAXED);
+    watch->touches += births - watch->births;
+    watch->births = births;
     uint64_t watched = 0;
     for (size_t page = 0; page < count; page++) {
         watched += is_watched(get(page));
@@ -73,7 +76,13 @@ static uint64_t reclaimed(const struct ll_watch* watch) {
     return watch->reclaimed == NULL ? 0 : watch->reclaimed();
 }
 
-static bool change(size_t page, uint64_t from, uint64_t to);
+static bool change(size_t page, uint64_t from, uint64_t to) {
+    uint64_t before = get(page);
+    uint64_t seen = before & LL_PAGE_SEEN;
+    return (before & LL_PAGE_TIME) == from &&
+           __atomic_compare_exchange_n(&ll_page_states.table[page], &before, seen | to,
+                                       false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
 
 static void begin_anew(uint64_t since_ms) {
     size_t count = page_count();
@@ -126,42 +135,29 @@ bool ll_watch_is_untouched(struct ll_watch* watch, const struct ll_presence* pre
            is_watched(*ll_page_state(page));
 }
 
-void ll_watch_adapt(struct ll_watch* watch, uint64_t touches, uint64_t elapsed_ns) {
-    uint64_t pages = page_count();
-    uint64_t active = pages - watch->watched_pages;
-    uint64_t smaller = active < watch->watched_pages ? active : watch->watched_pages;
-    uint64_t cost_ns = touches * watch->touch_ns;
-    if (cost_ns < elapsed_ns / 200) {
-        // So many could all be touched within one per cent of the time.
-        uint64_t bearable = elapsed_ns / 100 / (watch->touch_ns + 1);
-        uint64_t step = bearable > smaller ? bearable : smaller;
-        watch->target_pages += step > STEP_LEAST ? step : STEP_LEAST;
-    } else if (cost_ns > elapsed_ns / 200 * 3) {
-        uint64_t step = smaller / 8 > STEP_LEAST ? smaller / 8 : STEP_LEAST;
-        watch->target_pages -= step < watch->target_pages ? step : watch->target_pages;
+// A page that was touched is left alone the next few times: what is in use is likely to
+// stay so, and what is not comes to be watched the sooner.
+static bool rests(size_t page, uint64_t state) {
+    const uint64_t rest_once = UINT64_C(1) << LL_PAGE_REST_SHIFT;
+    if ((state & LL_PAGE_REST) == 0) {
+        return false;
     }
-    if (watch->target_pages > pages) {
-        watch->target_pages = pages;
-    }
+    (void)__atomic_compare_exchange_n(&ll_page_states.table[page], &state,
+                                      state - rest_once, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_RELAXED);
+    return true;
 }
 
 // Only memory that belongs to some span. Spans come and go meanwhile; a page that is
 // watched in vain does no harm.
 static bool is_worth_watching(size_t page) {
-    if ((get(page) & LL_PAGE_TIME) != LL_PAGE_ACTIVE) {
+    uint64_t state = get(page);
+    if ((state & LL_PAGE_TIME) != LL_PAGE_ACTIVE || rests(page, state)) {
         return false;
     }
     const struct ll_span* span = ll_span_at((uintptr_t)page << LL_PAGE_SHIFT);
     uint8_t kind = __atomic_load_n(&span->kind, __ATOMIC_RELAXED);
     return kind == LL_SPAN_SMALL || kind == LL_SPAN_LARGE;
-}
-
-static bool change(size_t page, uint64_t from, uint64_t to) {
-    uint64_t before = get(page);
-    uint64_t seen = before & LL_PAGE_SEEN;
-    return (before & LL_PAGE_TIME) == from &&
-           __atomic_compare_exchange_n(&ll_page_states.table[page], &before, seen | to,
-                                       false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
 // Memory that was ever touched is in the file from then on, or in swap.
@@ -223,9 +219,9 @@ void ll_watch_extend(struct ll_watch* watch, uint64_t most_pages,
         if (length > 0) {
             watch_run(watch, watch->hand, length, clock);
         }
-        size_t passed = length > 0 ? length : 1;
+        size_t passed = length < limit ? length + 1 : length;
         watch->hand += passed;
-        left -= passed;
+        left -= passed < left ? passed : left;
     }
 }
 

@@ -11,11 +11,15 @@ struct ll_watch {
     uint64_t drop_ns;  // of taking one page out, as measured of late
     uint64_t scan_ns;  // processor time of all scans and of what they took out
     uint64_t scans;
-    uint64_t touches;       // of watched pages, as far as scans saw them
+    uint64_t touches; // of watched pages, as far as scans saw them, and births there
+    uint64_t births;  // of these
     uint64_t watched_pages; // now
     uint64_t target_pages;  // to be watched
     uint64_t hand;          // page where the next search begins
     uint64_t last_cpu_ns;   // processor time at the last scan
+    // Pages taken out, and touched, of which older ones count less.
+    uint64_t taken_of_late;
+    uint64_t touched_of_late;
 
     // Changes when the system has reclaimed memory; NULL: it never does. What it gave
     // before the last scan.
@@ -37,10 +41,6 @@ bool ll_watch_scan(struct ll_watch* watch, const struct ll_presence* presence,
 // watch ends. For a stopped world.
 bool ll_watch_is_untouched(struct ll_watch* watch, const struct ll_presence* presence,
                            uintptr_t page);
-
-// Sets the number of pages to be watched by what the touches since the last time cost:
-// more below 0.5 % of the processor time, fewer above 1.5 %.
-void ll_watch_adapt(struct ll_watch* watch, uint64_t touches, uint64_t elapsed_ns);
 
 // Takes pages out of the page table until there are as many as there should be, or so
 // many more than before.

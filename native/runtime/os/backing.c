@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/file.h"
@@ -274,6 +276,12 @@ uint32_t ll_backing_mappings(void) {
     return __atomic_load_n(&mappings, __ATOMIC_ACQUIRE);
 }
 
+void ll_backing_await_mapping(uint32_t known, uint64_t milliseconds) {
+    struct timespec time = {.tv_sec = (time_t)(milliseconds / 1000),
+                            .tv_nsec = (long)(milliseconds % 1000) * 1000000};
+    (void)ll_syscall(SYS_futex, &mappings, FUTEX_WAIT_PRIVATE, known, &time);
+}
+
 bool ll_backing_renew(uintptr_t start, size_t size_bytes) {
     struct stat status;
     struct backing_file fresh = {.descriptor = -1};
@@ -292,6 +300,7 @@ bool ll_backing_renew(uintptr_t start, size_t size_bytes) {
     ll_shelves_forget();
     __atomic_store_n(&state, SHARED, __ATOMIC_RELAXED);
     note_mapping();
+    (void)ll_syscall(SYS_futex, &mappings, FUTEX_WAKE_PRIVATE, 1);
     return true;
 }
 

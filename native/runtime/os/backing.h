@@ -45,5 +45,9 @@ void ll_backing_empty(size_t place, size_t size_bytes);
 // what was asked of it for the old one is forgotten.
 uint32_t ll_backing_mappings(void);
 
+// Sleeps; not for longer than that count is the one that is known, when it was
+// ll_backing_renew that changed it.
+void ll_backing_await_mapping(uint32_t known, uint64_t milliseconds);
+
 // Bytes of memory that the file takes up.
 uint64_t ll_backing_bytes(void);
