@@ -88,9 +88,7 @@ static LL_NOINLINE uint32_t free_with(uint64_t context, unsigned depth) {
         node = free_with(context, depth - 1);
     } else {
         handed = context;
-        node = ll_stack_capture_any_depth((uintptr_t)__builtin_return_address(0),
-                                          (uintptr_t)__builtin_frame_address(0) + 16,
-                                          *(uintptr_t*)__builtin_frame_address(0));
+        node = ll_stack_capture_any_depth(LL_CALLER());
         CHECK(handed == 0);
     }
     KEEP_FRAME();

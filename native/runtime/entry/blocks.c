@@ -8,6 +8,7 @@
 #include "lens/delays.h"
 #include "lens/old_words.h"
 #include "lens/ordinals.h"
+#include "lens/scan.h"
 #include "patch/births.h"
 #include "stack/handed.h"
 
@@ -73,6 +74,29 @@ void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site) 
     return ll_heap_reallocate(block, size_bytes, site);
 }
 
+static LL_NOINLINE void free_slowly(void* block, uintptr_t pc, uintptr_t sp,
+                                    uintptr_t rbp) {
+    LL_ENTRY_RELEASE(block, ll_entry_freeing_site((struct ll_caller){pc, sp, rbp}));
+}
+
+// Losses are stamped only once all is started.
+void ll_entry_free_stamped(void* block, uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+    struct ll_quick_block quick;
+    if (LL_UNLIKELY(!ll_quick_find(block, &quick))) {
+        free_slowly(block, pc, sp, rbp);
+        return;
+    }
+    uintptr_t end = (uintptr_t)block + ll_quick_size(quick);
+    uintptr_t first = ll_first_reference((uintptr_t)block, end);
+    if (first != 0) {
+        ll_site site = ll_stack_capture_any_depth((struct ll_caller){pc, sp, rbp});
+        ll_stamp_freed_from((uintptr_t)block, first, end, site);
+    } else {
+        ll_handed_take();
+    }
+    ll_quick_release(block, quick);
+}
+
 static struct ll_watched does_not_matter(void) {
     ll_handed_take();
     return (struct ll_watched){0};
@@ -96,7 +120,7 @@ struct ll_watched ll_entry_watched_words(const void* block) {
     if (LL_UNLIKELY(ll_ordinals_on)) {
         ll_ordinals_freed(start);
     }
-    uintptr_t first = ll_stamps_first_reference(start, end);
+    uintptr_t first = ll_first_reference(start, end);
     if (first == 0 && (ll_releases_watched & LL_RELEASES_DELAYED) == 0) {
         return does_not_matter();
     }

@@ -2,6 +2,7 @@
 // the heap does: lens `loss` wants to know of both.
 #pragma once
 #include "base/attributes.h"
+#include "entry/site.h"
 #include "heap/heap.h"
 #include "heap/quick.h"
 #include "lens/injector.h"
@@ -53,6 +54,23 @@ LL_INLINE void* ll_entry_allocate(size_t size_bytes, ll_site site) {
             ll_entry_refused((block), (site));                                         \
         }                                                                              \
     } while (0)
+
+// For the calls that free, and nothing else: `caller` is whoever frees. Where losses
+// are stamped and nothing else is wanted, they have a quick way of their own.
+#define LL_ENTRY_FREE(block, caller)                                                   \
+    do {                                                                               \
+        if (LL_UNLIKELY(ll_releases_watched == LL_RELEASES_STAMPED) &&                 \
+            LL_LIKELY(!ll_touches_on)) {                                               \
+            struct ll_caller freeing = (caller);                                       \
+            ll_entry_free_stamped((block), freeing.pc, freeing.sp, freeing.rbp);       \
+        } else {                                                                       \
+            LL_ENTRY_RELEASE((block), ll_entry_freeing_site(caller));                  \
+        }                                                                              \
+    } while (0)
+
+// Frees a block and stamps what it refers to. The caller in registers, as for
+// ll_stack_capture.
+void ll_entry_free_stamped(void* block, uintptr_t pc, uintptr_t sp, uintptr_t rbp);
 
 // Notes that and where a program frees what is no block: one that is freed already, or
 // memory that did not come from here. The call does nothing.

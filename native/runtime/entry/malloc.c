@@ -36,7 +36,7 @@ LL_EXPORT void* malloc(size_t size) {
 
 LL_EXPORT void free(void* block) {
     if (LL_LIKELY(block != NULL)) {
-        LL_ENTRY_RELEASE(block, LL_FREEING_SITE());
+        LL_ENTRY_FREE(block, LL_CALLER());
     } else {
         ll_handed_take();
     }

@@ -17,15 +17,12 @@ LL_INLINE ll_site ll_entry_site(struct ll_caller caller) {
     return ll_stack_capture(caller);
 }
 
+// The same for a call that frees. Trees are freed by recursion, whose depth tells less
+// than it costs.
 LL_INLINE ll_site ll_entry_freeing_site(struct ll_caller caller) {
-    return LL_LIKELY(ll_entry_is_started)
-               ? ll_stack_capture_any_depth(caller.pc, caller.sp, caller.rbp)
-               : ll_entry_site(caller);
+    return LL_LIKELY(ll_entry_is_started) ? ll_stack_capture_any_depth(caller)
+                                          : ll_entry_site(caller);
 }
 
 // To be used in the body of an entry function itself, whose caller it means.
 #define LL_SITE() ll_entry_site(LL_CALLER())
-
-// The same for a call that frees. Trees are freed by recursion, whose depth tells less
-// than it costs.
-#define LL_FREEING_SITE() ll_entry_freeing_site(LL_CALLER())

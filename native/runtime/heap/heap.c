@@ -152,7 +152,7 @@ static LL_NOINLINE bool release_slowly(struct ll_heap* heap, struct ll_span* spa
     return result;
 }
 
-static LL_NOINLINE bool release_last(struct ll_heap* heap, struct ll_span* span) {
+LL_NOINLINE bool ll_heap_release_last(struct ll_heap* heap, struct ll_span* span) {
     ll_local_emptied(heap, span);
     ll_keep_order();
     ll_thread_heap = heap;
@@ -174,7 +174,7 @@ bool ll_heap_release(void* block) {
         return false;
     }
     if (LL_UNLIKELY(ll_span_put(span, index))) {
-        return release_last(heap, span);
+        return ll_heap_release_last(heap, span);
     }
     ll_keep_order();
     ll_thread_heap = heap;

@@ -44,6 +44,10 @@ uint32_t ll_birth_now(void);
 // memory ran out.
 struct ll_span* ll_local_refill(struct ll_heap* heap, unsigned class);
 
+// The last block of a span was freed by the thread whose heap this is. Ends its work on
+// the heap; true.
+bool ll_heap_release_last(struct ll_heap* heap, struct ll_span* span);
+
 // A span of `heap` has lost its last block, or a full one got a free block.
 void ll_local_emptied(struct ll_heap* heap, struct ll_span* span);
 void ll_local_no_longer_full(struct ll_heap* heap, struct ll_span* span);

@@ -2,6 +2,49 @@
 #pragma once
 #include "heap/local.h"
 
+// A live block of one of the thread's own spans, which has room.
+struct ll_quick_block {
+    struct ll_span* span;
+    uint32_t index;
+};
+
+// Looks a block up that the calling thread may know best; false when it does not, which
+// says nothing about the block.
+LL_INLINE bool ll_quick_find(const void* block, struct ll_quick_block* found) {
+    struct ll_span* span = ll_span_of(block);
+    uintptr_t owner = __atomic_load_n(&span->owner, __ATOMIC_RELAXED);
+    if (LL_UNLIKELY(owner != (uintptr_t)ll_thread_heap)) {
+        return false;
+    }
+    *found =
+        (struct ll_quick_block){span, ll_span_index_of_start(span, (uintptr_t)block)};
+    return ll_word_is_live(span, found->index);
+}
+
+LL_INLINE size_t ll_quick_size(struct ll_quick_block block) {
+    return (uint16_t)(ll_word_get(block.span, block.index) >> LL_WORD_SIZE_SHIFT);
+}
+
+// Frees a block that was just looked up.
+LL_INLINE void ll_quick_release(void* start, struct ll_quick_block block) {
+    struct ll_heap* heap = ll_thread_heap;
+    ll_thread_heap = NULL;
+    ll_keep_order();
+    // A signal handler may have filled the span meanwhile.
+    uintptr_t owner = __atomic_load_n(&block.span->owner, __ATOMIC_RELAXED);
+    if (LL_UNLIKELY(owner != (uintptr_t)heap)) {
+        ll_thread_heap = heap;
+        ll_heap_release(start);
+        return;
+    }
+    if (LL_UNLIKELY(ll_span_put(block.span, block.index))) {
+        ll_heap_release_last(heap, block.span);
+        return;
+    }
+    ll_keep_order();
+    ll_thread_heap = heap;
+}
+
 struct ll_quick {
     uint64_t* word; // of the block
     bool is_fresh;  // it reads as zeros

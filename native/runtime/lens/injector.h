@@ -10,6 +10,7 @@ enum {
     LL_RELEASES_SKIPPED = 2,
     LL_RELEASES_DELAYED = 4,
     LL_RELEASES_CLEARED = 8,
+    LL_RELEASES_NUMBERED = 16,
 };
 extern uint8_t ll_releases_watched;
 

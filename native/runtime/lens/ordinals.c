@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "heap/inspect.h"
+#include "lens/injector.h"
 #include "os/memory.h"
 #include "stack/stack.h"
 
@@ -25,6 +26,7 @@ bool ll_ordinals_start(void) {
     counts = ll_memory_map(SITES_MAX * sizeof *counts);
     numbers = ll_memory_map_sparse(numbers_bytes);
     ll_ordinals_on = counts != NULL && numbers != NULL;
+    ll_releases_watched |= ll_ordinals_on ? LL_RELEASES_NUMBERED : 0;
     ll_stack_keep_nodes();
     return ll_ordinals_on;
 }

@@ -7,16 +7,18 @@
 #include "heap/inspect.h"
 #include "lens/injector.h"
 #include "lens/ordinals.h"
+#include "lens/scan.h"
 #include "os/memory.h"
 #include "os/residence.h"
 #include "os/syscall.h"
 #include "patch/births.h"
 #include "patch/hooks.h"
+#include "patch/loss_page.h"
 #include "patch/origin.h"
 #include "patch/shadow.h"
 #include "patch/site_hooks.h"
 
-enum { GRANULE = 16 };
+enum { GRANULE = LL_STAMP_GRANULE };
 
 // Of memory that is unmapped, so much is read at a time: the stack may be a signal's.
 enum { PIECE_BYTES = 1024 };
@@ -25,7 +27,7 @@ enum { PIECE_BYTES = 1024 };
 // the mark's own bits stands the number of the word in the freed block, or below the
 // frame or the thread pointer of a thread that ended.
 enum {
-    MARK_BIRTH = 1,
+    MARK_BIRTH = LL_STAMP_MARK_BIRTH,
     MARK_FREED = 2,
     MARK_UNMAPPED = 3,
     MARK_THREAD_EXIT = 4,
@@ -35,11 +37,6 @@ enum {
 };
 
 bool ll_stamps_on;
-
-static struct ll_granule_stamp* stamp_of(uintptr_t address) {
-    return (struct ll_granule_stamp*)((address & ~(uintptr_t)(GRANULE - 1)) +
-                                      LL_SHADOW_DELTA);
-}
 
 static const uintptr_t shadow_start = (uintptr_t)(LL_HEAP_TAG + 1) << 40;
 static const size_t shadow_size = ((size_t)1 << 40) + 0x2000;
@@ -75,18 +72,7 @@ void ll_stamps_end(void) {
 }
 
 static void stamp(uintptr_t address, uint32_t place, uint64_t mark) {
-    *stamp_of(address) = ll_stamp_pack(ll_hooks_tick(), mark, place);
-}
-
-void ll_stamp_birth(uintptr_t block) {
-    stamp(block, 0, MARK_BIRTH);
-    if (LL_UNLIKELY(ll_ordinals_on)) {
-        ll_ordinals_born(block);
-    }
-}
-
-static bool is_searched(size_t size_bytes) {
-    return ll_options.search_limit == 0 || size_bytes <= ll_options.search_limit;
+    *ll_stamp_of(address) = ll_stamp_pack(ll_hooks_tick(), mark, place);
 }
 
 static uint64_t mark_with(uint64_t mark, uintptr_t offset) {
@@ -94,69 +80,45 @@ static uint64_t mark_with(uint64_t mark, uintptr_t offset) {
     return (offset < farthest ? offset : farthest) / 8 << MARK_BITS | mark;
 }
 
-// The first word from `at` on that is a reference, or `end` if there is none. Most are
-// none: two are looked at together, and the heap's bounds are read once.
-static uintptr_t next_reference(uintptr_t at, uintptr_t end) {
-    uintptr_t heap_start = ll_range.start;
-    uintptr_t heap_size = ll_range.used_bytes;
-    for (; end - at >= 2 * sizeof(uint64_t); at += 2 * sizeof(uint64_t)) {
-        const uint64_t* pair = (const uint64_t*)at;
-        bool first_refers = pair[0] - heap_start < heap_size;
-        bool second_refers = pair[1] - heap_start < heap_size;
-        if (first_refers || second_refers) {
-            return first_refers ? at : at + sizeof(uint64_t);
-        }
+// Keeps its birth and tells those who follow losses.
+static void tell_freed(uintptr_t slot, uintptr_t lost, uint32_t site) {
+    if (ll_births_on) {
+        ll_births_carry(slot, lost);
     }
-    return at < end && *(const uint64_t*)at - heap_start < heap_size ? at : end;
-}
-
-// Behind the last whole word from `start` on.
-static uintptr_t words_end(uintptr_t start, uintptr_t end) {
-    return start + ((end - start) & -(uintptr_t)sizeof(uint64_t));
-}
-
-uintptr_t ll_stamps_first_reference(uintptr_t block, uintptr_t end) {
-    uintptr_t last = words_end(block, end);
-    uintptr_t first = is_searched(end - block) ? next_reference(block, last) : last;
-    return first != last ? first : 0;
-}
-
-// The reference at `at` goes with its block.
-LL_INLINE void stamp_word(uintptr_t block, uintptr_t at, uint32_t site) {
-    uint64_t* word = (uint64_t*)at;
-    stamp(*word, site, mark_with(MARK_FREED, at - block));
-    *word = 0;
-}
-
-static LL_NOINLINE void stamp_and_follow(uintptr_t block, uintptr_t start,
-                                         uintptr_t last, uint32_t site) {
-    for (uintptr_t at = next_reference(start, last); at != last;
-         at = next_reference(at + sizeof(uint64_t), last)) {
-        uintptr_t lost = *(const uint64_t*)at;
-        if (ll_births_on) {
-            ll_births_carry(at, lost);
-        }
-        stamp_word(block, at, site);
-        if (ll_ordinals_on) {
-            ll_ordinals_lost(lost, site);
-        }
+    if (ll_ordinals_on) {
+        ll_ordinals_lost(lost, site);
     }
 }
 
-// The loop calls nothing, so that all it needs stays in registers.
 void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t site) {
-    uintptr_t last = words_end(start, end);
-    if (LL_UNLIKELY(!is_searched(end - block))) {
-        return;
+    uintptr_t last = ll_words_end(start, end);
+    uintptr_t first =
+        ll_is_searched(end - block) ? ll_next_reference(start, last) : last;
+    if (first != last) {
+        ll_stamp_freed_from(block, first, end, site);
     }
-    if (LL_UNLIKELY(ll_births_on || ll_ordinals_on)) {
-        stamp_and_follow(block, start, last, site);
-        return;
-    }
-    for (uintptr_t at = next_reference(start, last); at != last;
-         at = next_reference(at + sizeof(uint64_t), last)) {
-        stamp_word(block, at, site);
-    }
+}
+
+// What goes with one block goes at one time.
+void ll_stamp_freed_from(uintptr_t block, uintptr_t at, uintptr_t end, uint32_t site) {
+    uintptr_t last = ll_words_end(at, end);
+    bool is_told = ll_births_on || ll_ordinals_on;
+    uint64_t now = ll_hooks_tick();
+    do {
+        uint64_t* word = (uint64_t*)at;
+        uintptr_t lost = *word;
+        *ll_stamp_of(lost) =
+            ll_stamp_pack(now, mark_with(MARK_FREED, at - block), site);
+        *word = 0;
+        if (LL_UNLIKELY(is_told)) {
+            tell_freed(at, lost, site);
+        }
+        at += sizeof(uint64_t);
+        // References often stand side by side.
+        if (at != last && !ll_is_heap_address(*(const uint64_t*)at)) {
+            at = ll_next_reference(at, last);
+        }
+    } while (at != last);
 }
 
 // `words` are what the memory from `slot` on holds.
@@ -195,7 +157,7 @@ static void visit_pieces(uintptr_t start, size_t size_bytes, piece_visitor* visi
                          void* context) {
     uintptr_t page = start & -(uintptr_t)LL_PAGE_SIZE;
     uintptr_t end = (start + size_bytes + LL_PAGE_SIZE - 1) & -(uintptr_t)LL_PAGE_SIZE;
-    if (end <= page || !is_searched(size_bytes)) {
+    if (end <= page || !ll_is_searched(size_bytes)) {
         return;
     }
     struct ll_residence residence;
@@ -285,7 +247,7 @@ struct ll_stamp ll_stamp_latest(uintptr_t block, size_t size_bytes) {
     struct ll_granule_stamp latest = {0};
     uintptr_t granule = block;
     for (uintptr_t at = block; at <= block + size_bytes; at += GRANULE) {
-        struct ll_granule_stamp candidate = *stamp_of(at);
+        struct ll_granule_stamp candidate = *ll_stamp_of(at);
         if (ll_stamp_clock(candidate) > ll_stamp_clock(latest)) {
             latest = candidate;
             granule = at;
@@ -307,7 +269,7 @@ enum { STAMPS_PER_WORD = 8 };
 uint64_t ll_stamp_rename(uintptr_t block, size_t size_bytes, ll_node_renaming* rename) {
     struct ll_stamp latest = ll_stamp_latest(block, size_bytes);
     if (tells_node(&latest)) {
-        struct ll_granule_stamp* stamp = stamp_of(latest.granule);
+        struct ll_granule_stamp* stamp = ll_stamp_of(latest.granule);
         *stamp =
             ll_stamp_pack(latest.clock, ll_stamp_caller(*stamp), rename(latest.place));
     }

@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+#include "lens/ordinals.h"
+#include "patch/hooks.h"
 #include "stack/stack.h"
 
 // True while losses are stamped. Fixed before the program's first instruction.
@@ -17,17 +20,32 @@ bool ll_stamps_start(void);
 // Unmaps them; no patched store may run any more.
 void ll_stamps_end(void);
 
-// A block is born: stamps left by those that lay there before count no more.
-void ll_stamp_birth(uintptr_t block);
+enum { LL_STAMP_GRANULE = 16, LL_STAMP_MARK_BIRTH = 1 };
 
-// The first word of a block that looks like a reference; 0 when there is none, or the
-// block is beyond the option `search_limit`.
-uintptr_t ll_stamps_first_reference(uintptr_t block, uintptr_t end);
+LL_INLINE struct ll_granule_stamp* ll_stamp_of(uintptr_t address) {
+    uintptr_t granule = address & ~(uintptr_t)(LL_STAMP_GRANULE - 1);
+    return (struct ll_granule_stamp*)(granule + LL_SHADOW_DELTA);
+}
+
+// A block is born: stamps left by those that lay there before count no more. The time
+// of the last loss will do: of several stamps of one time the first counts, and this is
+// that of the block's first granule.
+LL_INLINE void ll_stamp_birth(uintptr_t block) {
+    uint64_t now = __atomic_load_n(&ll_loss_page()->clock, __ATOMIC_RELAXED);
+    *ll_stamp_of(block) = ll_stamp_pack(now, LL_STAMP_MARK_BIRTH, 0);
+    if (LL_UNLIKELY(ll_ordinals_on)) {
+        ll_ordinals_born(block);
+    }
+}
 
 // The words of `block` from `start` to `end` are about to go: whatever they refer to
 // loses a reference, and the next owner of the memory must not find it. `site` is the
 // call stack that frees. Blocks beyond the option `search_limit` are left alone.
 void ll_stamp_freed(uintptr_t block, uintptr_t start, uintptr_t end, uint32_t site);
+
+// The same from the first word on that is a reference.
+void ll_stamp_freed_from(uintptr_t block, uintptr_t first, uintptr_t end,
+                         uint32_t site);
 
 // Memory that is not the heap's is about to be unmapped by the call stack `site`.
 void ll_stamp_unmapped(uintptr_t start, size_t size_bytes, uint32_t site);

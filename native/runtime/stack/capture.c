@@ -52,69 +52,7 @@ static void remember_frame(struct ll_walker* walker, uint64_t context,
                                 .outer_pc = frame.pc,
                                 .node = node,
                                 .clearing = walker->clearings,
-                                .needs_rbp = needs_rbp});
-}
-
-// The caller in registers, as for ll_stack_capture.
-typedef uint32_t capturing_handed(struct ll_walker* walker, uint64_t context,
-                                  uintptr_t pc, uintptr_t sp, uintptr_t rbp);
-
-static LL_NOINLINE uint32_t capture_handed(struct ll_walker* walker, uint64_t context,
-                                           uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
-    struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
-    const struct ll_handed* ways = ll_handed_ways(walker, context, caller.sp);
-    if (LL_LIKELY(ll_handed_is(&ways[0], walker, context, &caller))) {
-        return ways[0].node;
-    }
-    if (LL_LIKELY(ll_handed_is(&ways[1], walker, context, &caller))) {
-        return ways[1].node;
-    }
-    uint32_t node = capture_unhanded(walker, caller);
-    remember_frame(walker, context, caller, node);
-    return node;
-}
-
-static LL_NOINLINE uint32_t capture_any_depth(struct ll_walker* walker,
-                                              uint64_t context, uintptr_t pc,
-                                              uintptr_t sp, uintptr_t rbp) {
-    struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
-    struct ll_handed* ways = ll_handed_ways(walker, context, 0);
-    for (unsigned way = 0; way < 2; way++) {
-        if (ways[way].context == context && ways[way].sp == 0 &&
-            ways[way].pc == caller.pc && ways[way].clearing == walker->clearings) {
-            return ways[way].node;
-        }
-    }
-    uint32_t node = capture_unhanded(walker, caller);
-    if (node != 0 && ll_hands_over(caller.pc)) {
-        remember(ways, (struct ll_handed){.context = context,
-                                          .pc = caller.pc,
-                                          .node = node,
-                                          .clearing = walker->clearings});
-    }
-    return node;
-}
-
-LL_INLINE uint32_t capture_with(struct ll_walker* walker, capturing_handed* handed,
-                                struct ll_caller caller) {
-    ll_frames_refresh(walker);
-    uint64_t context = ll_handed_take();
-    return LL_UNLIKELY(context != 0)
-               ? handed(walker, context, caller.pc, caller.sp, caller.rbp)
-               : capture_unhanded(walker, caller);
-}
-
-// For a thread that has no walker at hand.
-static LL_COLD uint32_t capture_with_borrowed(capturing_handed* handed,
-                                              struct ll_caller caller) {
-    struct ll_walker* walker =
-        atomic_load(&ll_stack_is_started) ? ll_walker_borrow() : NULL;
-    if (walker == NULL) {
-        return 0;
-    }
-    uint32_t node = capture_with(walker, handed, caller);
-    ll_walker_give_back(walker);
-    return node;
+                                .rbp_mask = needs_rbp ? UINT64_MAX : 0});
 }
 
 // Makes the walker the thread's own again.
@@ -128,25 +66,102 @@ LL_INLINE void put_back(struct ll_walker* walker) {
     }
 }
 
-LL_INLINE uint32_t capture(capturing_handed* handed, struct ll_caller caller) {
-    struct ll_walker* walker = ll_own_walker;
-    if (LL_UNLIKELY(walker == NULL)) {
-        return capture_with_borrowed(handed, caller);
+// For a thread that has no walker at hand. Nothing is remembered of such captures.
+static LL_COLD uint32_t capture_with_borrowed(struct ll_caller caller) {
+    struct ll_walker* walker =
+        atomic_load(&ll_stack_is_started) ? ll_walker_borrow() : NULL;
+    if (walker == NULL) {
+        return 0;
     }
-    ll_own_walker = NULL;
-    atomic_signal_fence(memory_order_seq_cst);
-    uint32_t node = capture_with(walker, handed, caller);
+    ll_frames_refresh(walker);
+    uint32_t node = capture_unhanded(walker, caller);
+    ll_walker_give_back(walker);
+    return node;
+}
+
+// The thread's walker, which a signal handler then does not find; NULL if there is none
+// at hand.
+LL_INLINE struct ll_walker* take_own(void) {
+    struct ll_walker* walker = ll_own_walker;
+    if (LL_LIKELY(walker != NULL)) {
+        ll_own_walker = NULL;
+        atomic_signal_fence(memory_order_seq_cst);
+    }
+    return walker;
+}
+
+uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+    struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
+    struct ll_walker* walker = take_own();
+    if (LL_UNLIKELY(walker == NULL)) {
+        return capture_with_borrowed(caller);
+    }
+    ll_frames_refresh(walker);
+    uint32_t node = capture_unhanded(walker, caller);
     put_back(walker);
     return node;
 }
 
-uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
-    return capture(capture_handed, (struct ll_caller){.pc = pc, .sp = sp, .rbp = rbp});
+static LL_NOINLINE uint32_t remember_handed(struct ll_walker* walker, uint64_t context,
+                                            uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+    struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
+    ll_frames_refresh(walker);
+    uint32_t node = capture_unhanded(walker, caller);
+    remember_frame(walker, context, caller, node);
+    put_back(walker);
+    return node;
 }
 
-uint32_t ll_stack_capture_any_depth(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
-    return capture(capture_any_depth,
-                   (struct ll_caller){.pc = pc, .sp = sp, .rbp = rbp});
+uint32_t ll_stack_capture_handed(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+    uint64_t context = ll_handed_take();
+    struct ll_walker* walker = context != 0 ? take_own() : NULL;
+    if (LL_UNLIKELY(walker == NULL)) {
+        return ll_stack_capture_from(pc, sp, rbp);
+    }
+    struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
+    const struct ll_handed* known = ll_handed_ways(walker, context, sp);
+    if ((!ll_handed_is(known, walker, context, &caller) &&
+         LL_UNLIKELY(!ll_handed_is(++known, walker, context, &caller))) ||
+        LL_UNLIKELY(!ll_frames_are_current(walker))) {
+        return remember_handed(walker, context, pc, sp, rbp);
+    }
+    uint32_t node = known->node;
+    put_back(walker);
+    return node;
+}
+
+static LL_NOINLINE uint32_t remember_any_depth(struct ll_walker* walker,
+                                               uint64_t context, uintptr_t pc,
+                                               uintptr_t sp, uintptr_t rbp) {
+    struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
+    ll_frames_refresh(walker);
+    uint32_t node = capture_unhanded(walker, caller);
+    if (node != 0 && ll_hands_over(pc)) {
+        remember(ll_handed_ways(walker, context, 0),
+                 (struct ll_handed){.context = context,
+                                    .pc = pc,
+                                    .node = node,
+                                    .clearing = walker->clearings});
+    }
+    put_back(walker);
+    return node;
+}
+
+uint32_t ll_stack_capture_handed_any_depth(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+    uint64_t context = ll_handed_take();
+    struct ll_walker* walker = context != 0 ? take_own() : NULL;
+    if (LL_UNLIKELY(walker == NULL)) {
+        return ll_stack_capture_from(pc, sp, rbp);
+    }
+    const struct ll_handed* known = ll_handed_ways(walker, context, 0);
+    if ((!ll_handed_is_at(known, walker, context, pc) &&
+         LL_UNLIKELY(!ll_handed_is_at(++known, walker, context, pc))) ||
+        LL_UNLIKELY(!ll_frames_are_current(walker))) {
+        return remember_any_depth(walker, context, pc, sp, rbp);
+    }
+    uint32_t node = known->node;
+    put_back(walker);
+    return node;
 }
 
 uint32_t ll_stack_recall(struct ll_caller caller) {

@@ -12,9 +12,6 @@
 #include "stack/stack.h"
 #include "stack/walker.h"
 
-// Where the variable lies, counted from the thread pointer; 0: nobody hands anything.
-extern _Atomic intptr_t ll_handed_offset;
-
 // Code from `start` to `end` hands contexts over; `variable` is where the calling
 // thread has the variable. False when other code keeps it elsewhere: its contexts are
 // not read.
@@ -48,10 +45,20 @@ LL_INLINE struct ll_handed* ll_handed_ways(struct ll_walker* walker, uint64_t co
 LL_INLINE bool ll_handed_is(const struct ll_handed* known,
                             const struct ll_walker* walker, uint64_t context,
                             const struct ll_caller* caller) {
-    return known->context == context && known->sp == caller->sp &&
-           known->pc == caller->pc && known->clearing == walker->clearings &&
-           (!known->needs_rbp || known->rbp == caller->rbp) &&
-           ll_stack_load(known->outer_slot) == known->outer_pc;
+    // One branch: where the context and the place are the same, all else mostly is.
+    uint64_t difference = (known->context ^ context) | (known->sp ^ caller->sp) |
+                          (known->pc ^ caller->pc) |
+                          (known->clearing ^ walker->clearings) |
+                          ((known->rbp ^ caller->rbp) & known->rbp_mask);
+    return difference == 0 && ll_stack_load(known->outer_slot) == known->outer_pc;
+}
+
+// The same for a stack that was remembered for all depths.
+LL_INLINE bool ll_handed_is_at(const struct ll_handed* known,
+                               const struct ll_walker* walker, uint64_t context,
+                               uint64_t pc) {
+    return ((known->context ^ context) | known->sp | (known->pc ^ pc) |
+            (known->clearing ^ walker->clearings)) == 0;
 }
 
 // Whether the caller is code that hands contexts over. Elsewhere a context is that of a

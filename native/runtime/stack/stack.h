@@ -2,6 +2,7 @@
 // has no frame pointers. A stack becomes one number: the *node* of its innermost frame
 // in a trie that all threads share.
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,15 +34,34 @@ bool ll_stack_start(unsigned depth);
 // interrupts a walk walks without the thread's cache.
 uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp);
 
+// The same where some code hands contexts over (stack/handed.h): takes what the caller
+// may have handed, and with it, as a rule, the node of an earlier walk.
+uint32_t ll_stack_capture_handed(uintptr_t pc, uintptr_t sp, uintptr_t rbp);
+uint32_t ll_stack_capture_handed_any_depth(uintptr_t pc, uintptr_t sp, uintptr_t rbp);
+
+// Where callers leave what they hand over, counted from the thread pointer; 0: nobody
+// does.
+extern _Atomic intptr_t ll_handed_offset;
+
+LL_INLINE bool ll_somebody_hands_over(void) {
+    return atomic_load_explicit(&ll_handed_offset, memory_order_relaxed) != 0;
+}
+
 // In registers: a struct of this size would go through memory, by loads that are wider
 // than the stores just before them.
 LL_INLINE uint32_t ll_stack_capture(struct ll_caller caller) {
-    return ll_stack_capture_from(caller.pc, caller.sp, caller.rbp);
+    return LL_UNLIKELY(ll_somebody_hands_over())
+               ? ll_stack_capture_handed(caller.pc, caller.sp, caller.rbp)
+               : ll_stack_capture_from(caller.pc, caller.sp, caller.rbp);
 }
 
-// The same; of a caller that handed a context over (stack/handed.h) and is in a
-// recursion, it may be that of another depth.
-uint32_t ll_stack_capture_any_depth(uintptr_t pc, uintptr_t sp, uintptr_t rbp);
+// The same; of a caller that handed a context over and is in a recursion, it may be
+// that of another depth.
+LL_INLINE uint32_t ll_stack_capture_any_depth(struct ll_caller caller) {
+    return LL_UNLIKELY(ll_somebody_hands_over())
+               ? ll_stack_capture_handed_any_depth(caller.pc, caller.sp, caller.rbp)
+               : ll_stack_capture_from(caller.pc, caller.sp, caller.rbp);
+}
 
 // Where a frame keeps its return address, in words above a register.
 struct ll_return_slot {

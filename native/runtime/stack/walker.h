@@ -70,12 +70,12 @@ struct ll_handed {
     uint64_t context; // 0: none
     uint64_t sp;      // of the innermost frame, as for a level
     uint64_t pc;
-    uint64_t rbp;         // meaningful with `needs_rbp`
+    uint64_t rbp;         // as far as `rbp_mask` goes
+    uint64_t rbp_mask;    // all bits when the slot was found by rbp, else none
     uintptr_t outer_slot; // where the frame keeps its return address
     uint64_t outer_pc;
     uint32_t node;
-    uint32_t clearing : 31; // of the walker, when it was remembered
-    uint32_t needs_rbp : 1; // the slot was found by it
+    uint32_t clearing; // of the walker, when it was remembered
 };
 
 // Why there is no frame outside of the outermost one: nothing, or LL_NODE_stopped with
