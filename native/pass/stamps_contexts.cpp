@@ -109,11 +109,20 @@ void Contexts::hand_on(llvm::Function& function, llvm::Value* handed) {
     }
 }
 
-// A program may have such a function of its own, which then asks as all others do.
+// A program may have such a function of its own, which then asks as all others do. In a
+// recursion, the last step of it is worth to be told apart: it costs the runtime more
+// to look at it.
 void Contexts::hand_to_heap(llvm::CallBase& call, llvm::Value* handed) {
     llvm::IRBuilder<> builder(&call);
     llvm::Value* context = next(builder, handed);
-    builder.CreateStore(context, builder.CreateThreadLocalAddress(allocating_));
+    llvm::Value* told = context;
+    if (recurs(*call.getFunction())) {
+        auto* caller = builder.CreateIntrinsic(llvm::Intrinsic::returnaddress, {},
+                                               {builder.getInt32(0)});
+        told = builder.CreateAdd(context,
+                                 builder.CreatePtrToInt(caller, context->getType()));
+    }
+    builder.CreateStore(told, builder.CreateThreadLocalAddress(allocating_));
     if (!ends_here(call)) {
         builder.CreateStore(context, builder.CreateThreadLocalAddress(current_));
     }
@@ -163,6 +172,15 @@ bool Contexts::may_recur(const llvm::Function& caller,
     }
     return !callee->isDeclaration() &&
            recursion_.lookup(callee) == recursion_.lookup(&caller);
+}
+
+bool Contexts::recurs(const llvm::Function& function) const {
+    return llvm::any_of(llvm::instructions(function),
+                        [&](const llvm::Instruction& instruction) {
+                            auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+                            return call != nullptr && callee_of(*call) != nullptr &&
+                                   may_recur(function, *call);
+                        });
 }
 
 void Contexts::number_recursions() {

@@ -35,6 +35,7 @@ class Contexts {
     void hand_to_heap(llvm::CallBase& call, llvm::Value* handed);
     llvm::Value* next(llvm::IRBuilder<>& builder, llvm::Value* handed);
     bool may_recur(const llvm::Function& caller, const llvm::CallBase& call) const;
+    bool recurs(const llvm::Function& function) const;
     void number_recursions();
     void find_askers();
     bool asks(const llvm::Function& function) const;

@@ -109,24 +109,31 @@ void Expander::expand_one(llvm::CallInst* call, llvm::Value* handed) const {
     stamp(lost, call, share(builder, *call, handed), nullptr);
 }
 
-// The clock is read and written once for all: it would be the slowest part of a stamp,
-// each waiting for the one before.
+// All are looked at where the last one stands, and mostly none of them is a heap
+// pointer. The clock is read and written once for all: it would be the slowest part of
+// a stamp, each waiting for the one before.
 void Expander::expand_several(const Group& group, llvm::Value* handed) const {
-    llvm::IRBuilder<> builder(group.front());
-    Shared shared = share(builder, *group.front(), handed);
-    auto* place = at(builder, shared.runtime, clock_offset);
-    auto* start = builder.CreateLoad(builder.getInt64Ty(), place);
-    llvm::Value* clock = start;
+    llvm::IRBuilder<> builder(group.back());
+    llvm::SmallVector<llvm::Value*> are_lost;
+    llvm::Value* is_any_lost = builder.getFalse();
     for (llvm::CallInst* call : group) {
-        builder.SetInsertPoint(call);
-        clock = builder.CreateAdd(clock, builder.getInt64(1));
-        auto* lost = llvm::SplitBlockAndInsertIfThen(
-            is_heap_pointer(builder, call->getArgOperand(0)), call, false, nullptr);
-        stamp(lost, call, shared, clock);
+        are_lost.push_back(is_heap_pointer(builder, call->getArgOperand(0)));
+        is_any_lost = builder.CreateOr(is_any_lost, are_lost.back());
     }
-    builder.SetInsertPoint(group.back());
+    auto* end = llvm::SplitBlockAndInsertIfThen(is_any_lost, group.back(), false);
+    builder.SetInsertPoint(end);
+    Shared shared = share(builder, *group.back(), handed);
+    auto* place = at(builder, shared.runtime, clock_offset);
+    llvm::Value* clock = builder.CreateLoad(builder.getInt64Ty(), place);
+    for (auto [call, is_lost] : llvm::zip(group, are_lost)) {
+        builder.SetInsertPoint(end);
+        clock = builder.CreateAdd(clock, builder.getInt64(1));
+        stamp(llvm::SplitBlockAndInsertIfThen(is_lost, end, false), call, shared,
+              clock);
+    }
+    builder.SetInsertPoint(end);
     auto* counted = llvm::SplitBlockAndInsertIfThen(
-        builder.CreateNot(shared.is_special), group.back(), false,
+        builder.CreateNot(shared.is_special), end, false,
         llvm::MDBuilder(module_.getContext()).createBranchWeights(1000, 1));
     builder.SetInsertPoint(counted);
     builder.CreateStore(clock, place);

@@ -208,7 +208,7 @@ llvm::Function* Helpers::make_lose() const {
 
 // Leaves a heap pointer to a hook of the runtime, which is null when births are not
 // wanted.
-llvm::Function* Helpers::make_for_slot(const char* name, unsigned hook_offset,
+llvm::Function* Helpers::make_for_slot(const char* name, unsigned offset,
                                        bool stamps_without_hook) const {
     llvm::LLVMContext& context = module_.getContext();
     llvm::IRBuilder<> builder(context);
@@ -231,8 +231,7 @@ llvm::Function* Helpers::make_for_slot(const char* name, unsigned hook_offset,
     builder.CreateCondBr(is_heap_pointer(builder, arguments[0]), refers, done);
     builder.SetInsertPoint(refers);
     auto* runtime = load_runtime(builder);
-    auto* hook =
-        builder.CreateLoad(builder.getPtrTy(), at(builder, runtime, hook_offset));
+    auto* hook = builder.CreateLoad(builder.getPtrTy(), at(builder, runtime, offset));
     builder.CreateCondBr(builder.CreateIsNull(hook), unhooked, hooked);
 
     builder.SetInsertPoint(unhooked);

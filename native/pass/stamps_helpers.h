@@ -46,7 +46,7 @@ class Helpers {
     llvm::Function* make_note_context() const;
     llvm::Function* make_stamp() const;
     llvm::Function* make_lose() const;
-    llvm::Function* make_for_slot(const char* name, unsigned hook_offset,
+    llvm::Function* make_for_slot(const char* name, unsigned offset,
                                   bool stamps_without_hook) const;
     void know_context(llvm::Instruction* before, llvm::Value* runtime,
                       llvm::Value* context) const;

@@ -224,7 +224,7 @@ bool is_harmless_library_function(llvm::StringRef name) {
 }
 
 // Starts from the belief that nobody loses anything and takes back what is not so.
-Losing::Losing(llvm::Module& module) {
+Losing::Losing(llvm::Module& module) : freeing_(module) {
     for (llvm::Function& function : module) {
         if (!function.isDeclaration() && !function.isInterposable()) {
             harmless_.insert(&function);

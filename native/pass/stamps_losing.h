@@ -1,6 +1,8 @@
 // Which instructions and functions may remove a reference from memory. Where none can,
 // a variable that was copied from memory is not the last to hold what it holds.
 #pragma once
+#include "stamps_freeing.h"
+
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
@@ -28,9 +30,14 @@ class Losing {
 
     bool may_lose(const llvm::CallBase& call) const;
 
+    const Freeing& freeing() const {
+        return freeing_;
+    }
+
   private:
     bool body_may_lose(llvm::Function& function) const;
 
+    Freeing freeing_;
     llvm::DenseSet<const llvm::Function*> harmless_;
 };
 

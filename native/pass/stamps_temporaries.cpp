@@ -74,9 +74,13 @@ void add_result(llvm::CallBase& call, std::vector<Temporary>& found) {
     }
 }
 
-void add_arguments(llvm::CallBase& call, const Slots& slots,
+void add_arguments(llvm::CallBase& call, const Slots& slots, const Freeing& freeing,
                    std::vector<Temporary>& found) {
-    for (llvm::Value* argument : call.args()) {
+    for (llvm::Use& use : call.args()) {
+        llvm::Value* argument = use;
+        if (freeing.frees(call, call.getArgOperandNo(&use))) {
+            continue;
+        }
         auto* load = llvm::dyn_cast<llvm::LoadInst>(base_of(argument));
         if (load == nullptr || !argument->getType()->isPointerTy() ||
             slots.number.count(load->getPointerOperand()) != 0 ||
@@ -103,16 +107,10 @@ std::vector<Temporary> find_temporaries(llvm::Function& function, const Slots& s
             add_result(*call, found);
         }
         if (losing.may_lose(*call) && !releases_block(*call)) {
-            add_arguments(*call, slots, found);
+            add_arguments(*call, slots, losing.freeing(), found);
         }
     }
     return found;
-}
-
-bool frees_block(const llvm::CallBase& call) {
-    llvm::StringRef name = callee_name(call);
-    return name == "free" || name == "cfree" || name.starts_with("_ZdlP") ||
-           name.starts_with("_ZdaP");
 }
 
 bool releases_block(const llvm::CallBase& call) {

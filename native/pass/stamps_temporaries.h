@@ -20,9 +20,6 @@ struct Temporary {
 std::vector<Temporary> find_temporaries(llvm::Function& function, const Slots& slots,
                                         const Losing& losing);
 
-// True for calls after which a block is gone.
-bool frees_block(const llvm::CallBase& call);
-
 // True for calls that give a block back, or may give it another place.
 bool releases_block(const llvm::CallBase& call);
 

@@ -94,16 +94,17 @@ void Walk::step(llvm::Instruction& instruction) {
 
 // A block that is freed has no references, whatever still points there.
 void Walk::release(llvm::CallBase& call) {
-    if (!frees_block(call)) {
-        return;
-    }
-    auto reading = readings_.find(call.getArgOperand(0));
-    if (reading == readings_.end() || reading->second.variable < 0) {
-        return;
-    }
-    auto variable = static_cast<unsigned>(reading->second.variable);
-    if (reading->second.version == versions_[variable] && state_[variable] < shared) {
-        pass_on_nothing(variable);
+    for (const llvm::Use& use : call.args()) {
+        auto reading = readings_.find(use);
+        if (reading == readings_.end() || reading->second.variable < 0 ||
+            !losing_.freeing().frees(call, call.getArgOperandNo(&use))) {
+            continue;
+        }
+        auto variable = static_cast<unsigned>(reading->second.variable);
+        if (reading->second.version == versions_[variable] &&
+            state_[variable] < shared) {
+            pass_on_nothing(variable);
+        }
     }
 }
 

@@ -42,6 +42,10 @@ ALLOCATES(on_usual_way_bad)
 ALLOCATES(FN_passed_by_address_bad)
 // Missed by the checker: so may the library.
 ALLOCATES(FN_passed_by_library_bad)
+ALLOCATES(held_by_dropped_bad)
+ALLOCATES(kept_by_callee_bad)
+ALLOCATES(argument_of_keeper_bad)
+ALLOCATES(other_argument_bad)
 ALLOCATES(still_held_ok)
 
 // A variable that shares its block passes it on.
@@ -224,6 +228,49 @@ SCENE void call(void (*function)(void*)) {
     KEEP(held);
 } // loss(FN_passed_by_address_bad): out-of-scope held
 
+// Frees on every way, unless there is nothing to free.
+SCENE void drop(struct holder* holder) {
+    if (holder == NULL) {
+        return;
+    }
+    drop(holder->next);
+    free(holder); // loss(held_by_dropped_bad): container-freed holder->held
+    KEEP(&shared);
+}
+
+SCENE void drop_if(int wanted, char* block) {
+    if (wanted) {
+        free(block);
+    }
+}
+
+SCENE void drop_second(char* kept, char* block) {
+    KEEP(kept);
+    free(block);
+}
+
+// A variable whose block a callee surely frees loses nothing, any other one does.
+SCENE void dropped(int never) {
+    struct holder* first = calloc(1, sizeof *first);
+    first->next = calloc(1, sizeof *first);
+    first->next->held = held_by_dropped_bad();
+    drop(first);
+    char* maybe = kept_by_callee_bad();
+    drop_if(never, maybe);
+    KEEP(maybe);
+    maybe = NULL; // loss(kept_by_callee_bad): overwritten maybe
+    KEEP(maybe);
+    shared.held = argument_of_keeper_bad();
+    KEEP(&shared);
+    drop_if(never, shared.held);
+    shared.held = NULL; // loss(argument_of_keeper_bad): overwritten shared.held
+    KEEP(&shared);
+    char* both = other_argument_bad();
+    drop_second(both, malloc(8));
+    both = NULL; // loss(other_argument_bad): overwritten both
+    KEEP(both);
+}
+
 static pthread_key_t key;
 
 static void* leave_to_library(void* unused) {
@@ -249,6 +296,7 @@ int main(int argc, char** argv) {
     globals();
     rare_way(argc > 0);
     usual_way(argc > 9);
+    dropped(argc > 9);
     call(take_over);
     call_in_library(take_over);
     scrub();
