@@ -64,6 +64,13 @@ LL_INLINE uint32_t ll_level_node(struct ll_walker* walker, uint32_t index) {
 // The node of the walk's frames alone, without making levels of them.
 uint32_t ll_frames_node(const struct ll_walker* walker);
 
+// One of two values without a branch: whether a function saves rbp is as hard to
+// foresee as a coin, and compilers make a branch of it.
+LL_INLINE uint64_t ll_select(bool first, uint64_t a, uint64_t b) {
+    __asm__("test %1, %1\n\tcmovnz %2, %0" : "+r"(b) : "r"(first), "r"(a) : "cc");
+    return b;
+}
+
 // The step outwards by a plain rule: the frequent case. False, and nothing changed, for
 // any other rule and when the caller would not lie on the stack. Callers on the fast
 // path must not let the frame's address escape, so that it stays in registers.
@@ -89,9 +96,8 @@ LL_INLINE bool ll_frame_plain_caller(struct ll_stack_bounds bounds,
     }
     frame->sp = cfa;
     frame->pc = ll_stack_load(cfa - 8);
-    if (rbp_bytes != 0) {
-        frame->rbp = ll_stack_load(cfa - rbp_bytes);
-    }
+    uint64_t from_cfa = ll_select(rbp_bytes != 0, rbp_bytes, 8);
+    frame->rbp = ll_select(rbp_bytes != 0, ll_stack_load(cfa - from_cfa), frame->rbp);
     return true;
 }
 

@@ -38,10 +38,19 @@ void ll_stack_keep_nodes(void) {
     atomic_store(&ll_sweep_due, UINT32_MAX);
 }
 
+static bool is_single_threaded(void) {
+    return &__libc_single_threaded != NULL && __libc_single_threaded;
+}
+
+bool ll_sweep_is_possible(void) {
+    return atomic_load_explicit(&ll_sweep_due, memory_order_relaxed) != UINT32_MAX &&
+           is_single_threaded();
+}
+
 bool ll_sweep_is_due(void) {
     return atomic_load_explicit(&ll_trie.used, memory_order_relaxed) >=
                atomic_load_explicit(&ll_sweep_due, memory_order_relaxed) &&
-           &__libc_single_threaded != NULL && __libc_single_threaded;
+           is_single_threaded();
 }
 
 // A block whose birth was not stamped, since a signal handler left malloc for good, may

@@ -11,6 +11,9 @@
 // The trie is swept when it has so many ids; UINT32_MAX: not before that is changed.
 extern _Atomic uint32_t ll_sweep_due;
 
+// Whether nodes may be swept at all: then only one thread has to do with the trie.
+bool ll_sweep_is_possible(void);
+
 // Whether a sweep would do good now. Only a walk that has come to the outermost frame,
 // in a process with one thread, may then sweep: no hook that a signal interrupted is
 // about to use a node.

@@ -14,6 +14,7 @@
 #include "os/syscall.h"
 #include "stack/modules.h"
 #include "stack/stack.h"
+#include "stack/sweep.h"
 #include "stack/trie_table.h"
 
 struct ll_trie ll_trie;
@@ -86,6 +87,22 @@ bool ll_trie_start(void) {
     return commit_up_to(0);
 }
 
+// Compare-and-swap. A thread that is alone with the trie does without the lock prefix,
+// which costs more than all else that a new node takes: one instruction is whole for
+// signal handlers as it is.
+LL_INLINE bool exchange(_Atomic uint32_t* word, uint32_t* expected, uint32_t desired) {
+    if (LL_LIKELY(ll_sweep_is_possible())) {
+        bool done;
+        __asm__ volatile("cmpxchgl %3, %1"
+                         : "+a"(*expected), "+m"(*word), "=@ccz"(done)
+                         : "r"(desired)
+                         : "memory");
+        return done;
+    }
+    return atomic_compare_exchange_strong_explicit(
+        word, expected, desired, memory_order_acq_rel, memory_order_acquire);
+}
+
 // A node that no link leads to yet; 0 when the table is full.
 static uint32_t make_node(uint32_t parent, ll_node_key key) {
     uint32_t id = atomic_load_explicit(&ll_trie.used, memory_order_relaxed);
@@ -93,8 +110,7 @@ static uint32_t make_node(uint32_t parent, ll_node_key key) {
         if (id >= ll_trie.capacity || !commit_up_to(id)) {
             return 0;
         }
-    } while (!atomic_compare_exchange_weak_explicit(
-        &ll_trie.used, &id, id + 1, memory_order_relaxed, memory_order_relaxed));
+    } while (!exchange(&ll_trie.used, &id, id + 1));
     ll_trie.nodes[id].parent = parent;
     atomic_store_explicit(&ll_trie.nodes[id].key, key, memory_order_relaxed);
     return id;
@@ -108,9 +124,7 @@ uint32_t ll_trie_child(uint32_t parent, ll_node_key key) {
         uint32_t id = atomic_load_explicit(link, memory_order_acquire);
         if (id == 0) {
             fresh = fresh != 0 ? fresh : make_node(parent, key);
-            if (fresh == 0 ||
-                atomic_compare_exchange_strong_explicit(
-                    link, &id, fresh, memory_order_acq_rel, memory_order_acquire)) {
+            if (fresh == 0 || exchange(link, &id, fresh)) {
                 return fresh;
             }
         }

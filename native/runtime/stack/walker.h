@@ -44,7 +44,7 @@ struct ll_frame {
 // have to hold as well.
 // A thread that walks little touches no memory for them.
 enum {
-    LL_MEMO_SET_BITS = 6,
+    LL_MEMO_SET_BITS = 7,
     LL_MEMO_WAYS = 2,
     LL_MEMO_PROOFS = 6,
     LL_WALKS_BEFORE_MEMOS = 64,
