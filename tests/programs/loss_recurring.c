@@ -22,6 +22,33 @@ CASE int serve(int number) {
     return 0;
 }
 
+struct answer {
+    char* text;
+};
+
+CASE char* answer_bad(void) {
+    return malloc(101);
+}
+
+CASE struct answer* new_answer(void) {
+    struct answer* answer = malloc(sizeof *answer);
+    answer->text = answer_bad();
+    return answer;
+}
+
+// The text is lost neither with the answer nor by a store.
+CASE int send(int number) {
+    struct answer* answer = new_answer();
+    char* text = answer->text;
+    free(answer);
+    strcpy(text, "answer");
+    if (number % 3 == 0) {
+        return 1; // loss(answer_bad): out-of-scope send text
+    }
+    free(text);
+    return 0;
+}
+
 int main(int argc, char** argv) {
     char name[4096];
     int left = MORE;
@@ -29,6 +56,7 @@ int main(int argc, char** argv) {
     snprintf(name, sizeof name, "%s.%d", argv[argc - 1], (int)getpid());
     for (int number = 0; left > 0; number++) {
         failed += serve(number);
+        failed += send(number);
         if (left < MORE || access(name, F_OK) == 0) {
             left--;
         } else {

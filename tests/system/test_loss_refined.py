@@ -207,14 +207,28 @@ def test_a_leak_that_recurs_is_refined_in_the_same_run(
     recording = tmp_path / "kept"
     options = ("--refine", "--every", "0.2", "-o", str(recording))
     outcome = watch([program, f"{recording}.watch"], *options)
-    (finding,) = [one for one in outcome.report["findings"] if one["kind"] == "lost"]
-    loss = finding["loss"]
-    assert (loss["cause"], loss["slot"]) == ("out-of-scope", "buffer")
-    here = loss["frames"][0]
-    assert here["function"] == "serve"
-    assert loss["precision"] == ("exact" if optimisation == "-O0" else "line-table")
     lines = (PROGRAMS / "loss_recurring.c").read_text().splitlines()
-    if optimisation == "-O0":
-        assert "// loss(request_bad)" in lines[here["line"] - 1]
-    assert finding["path"]
+    expected = {"request_bad": ("serve", "buffer"), "answer_bad": ("send", "text")}
+    for name, (function, variable) in expected.items():
+        finding = _of_allocator(outcome, name)
+        loss = finding["loss"]
+        assert (loss["cause"], loss["slot"]) == ("out-of-scope", variable)
+        here = loss["frames"][0]
+        assert here["function"] == function
+        assert loss["precision"] == ("exact" if optimisation == "-O0" else "line-table")
+        if optimisation == "-O0":
+            assert f"// loss({name})" in lines[here["line"] - 1]
+        assert finding["path"]
     assert [path.name for path in tmp_path.glob("kept*")] == ["kept"]
+
+
+def _of_allocator(outcome: Outcome, name: str) -> dict[str, Any]:
+    """The finding about what a function allocated and lost."""
+    finding: dict[str, Any]
+    (finding,) = [
+        finding
+        for finding in outcome.report["findings"]
+        if finding["kind"] == "lost"
+        and finding["allocation"]["frames"][0]["function"] == name
+    ]
+    return finding

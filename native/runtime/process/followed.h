@@ -26,6 +26,7 @@ struct ll_followed {
     uint32_t marks;
     uint32_t blocks_met; // of the target's call stack that were watched in vain
     uint32_t to_pass;    // blocks to let go by before the next one is watched
+    uint32_t waited;     // blocks of the call stack since memory holds this one
     uint32_t loss;       // node of the call stack at the loss
     uint32_t steps_taken;
     struct ll_followed_step steps[LL_STEPS_KEPT];

@@ -24,9 +24,9 @@
 enum { MARKS_MAX = 64, MARKS_OF_ALL = 2048 };
 // Of a leak that recurs the next block is tried sooner: after so many marks, or points.
 enum { MARKS_OF_RECURRING = 8, STEPS_OF_RECURRING = 4000 };
-// Blocks of a leak that recurs: how many are watched at most, and how many go by
-// between two of them.
-enum { BLOCKS_MET_MAX = 1000, STRIDE_MAX = 8 };
+// Blocks of a leak that recurs: how many are watched at most, how many go by between
+// two of them, and for how many more one is waited for that memory still holds.
+enum { BLOCKS_MET_MAX = 1000, STRIDE_MAX = 8, PATIENCE = 4096 };
 
 static struct ll_watch_list list;
 static const uintptr_t* module_biases;
@@ -112,6 +112,7 @@ static void begin(struct ll_followed* watch, uintptr_t block) {
     if (watch->state == LL_REFINED_not_met) {
         watch->state = LL_REFINED_held;
         watch->marks = 0;
+        watch->waited = 0;
         watch->block = block;
         watch->end = block + ll_block_size(found);
         if (waits_for(watch, LL_WATCH_FROM_BIRTH)) {
@@ -179,9 +180,10 @@ static void wait_again(struct ll_followed* watch) {
 }
 
 // One block at a time: a program that is refined while it serves others must go on.
+// Those that memory still holds cost nothing.
 static bool is_next_to_watch(struct ll_followed* watch) {
     for (uint32_t i = 0; i < list.target_count; i++) {
-        if (watches[i].state == LL_REFINED_held) {
+        if (watches[i].state == LL_REFINED_held && watches[i].is_followed) {
             return false;
         }
     }
@@ -192,10 +194,22 @@ static bool is_next_to_watch(struct ll_followed* watch) {
     return true;
 }
 
+// A block that memory holds may stay there for ever: others of its kind get a turn.
+static void wait_for_memory(struct ll_followed* watch) {
+    if (is_recurring(watch) && watch->state == LL_REFINED_held && !watch->is_followed &&
+        ++watch->waited >= PATIENCE) {
+        finish(watch, LL_REFINED_held);
+    }
+}
+
 static void on_birth(uintptr_t block, uint32_t site, uint32_t ordinal) {
     for (uint32_t i = 0; is_on && i < list.target_count; i++) {
         struct ll_followed* watch = &watches[i];
-        if (watch->site != site || watch->state != LL_REFINED_not_met) {
+        if (watch->site != site) {
+            continue;
+        }
+        wait_for_memory(watch);
+        if (watch->state != LL_REFINED_not_met) {
             continue;
         }
         if (is_recurring(watch) ? is_next_to_watch(watch)

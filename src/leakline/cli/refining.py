@@ -83,8 +83,9 @@ class SecondRun:
 class SameRun:
     """Refines leaks that recur while the program runs on.
 
-    The first look that finds blocks which no store lost gives the list; the runtime
-    takes it from a file with the process's number behind its name.
+    The first look that finds blocks which no store lost gives the list, with those that
+    were lost with their containers; the runtime takes it from a file with the process's
+    number behind its name.
     """
 
     def __init__(self, recording: str) -> None:
@@ -102,11 +103,10 @@ class SameRun:
             return
         from leakline.recording._format import Cause
 
-        found = [
-            one
-            for one in _refinables(self._recording).of_program
-            if one.cause is Cause.NOT_IN_MEMORY
-        ]
+        # Where a patched store is, no trap can wait for it.
+        followed = (Cause.NOT_IN_MEMORY, Cause.CONTAINER_FREED)
+        refinable = _refinables(self._recording).of_program
+        found = [one for one in refinable if one.cause in followed]
         if found:
             from leakline.patching.watch_list import ANY_BLOCK
 

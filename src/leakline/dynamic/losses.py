@@ -150,7 +150,8 @@ class Losses:
         if trace is None or trace.outcome in _LEFT_AS_IT_IS:
             return Explained(in_memory)
         if trace.outcome is not Refined.LOST:
-            return Explained(in_memory, notes=(why_not(trace),))
+            notes = (why_not(trace),) if trace.in_second_run else ()
+            return Explained(in_memory, notes=notes)
         refinement = self._refinement
         path = refinement.path_from(in_memory, trace)
         if trace.is_lost_at_once:
