@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import (
+    accuracy_default,
     accuracy_figures,
     accuracy_injected,
     accuracy_redis,
@@ -27,19 +28,13 @@ def main() -> int:
     parser.add_argument("--probes", type=int, default=4_000)
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--only", choices=["table", "joined", "redis", "injected"])
+    parser.add_argument("--only", choices=list(PARTS))
     parser.add_argument("--programs", default=",".join(accuracy_injected.PROGRAMS_RUN))
     arguments = parser.parse_args()
-    parts = {
-        "table": _table,
-        "joined": _joined,
-        "injected": _injected,
-        "redis": _redis,
-    }
     with tempfile.TemporaryDirectory(prefix="leakline-accuracy-") as scratch:
         missed = sum(
             part(arguments, Path(scratch))
-            for name, part in parts.items()
+            for name, part in PARTS.items()
             if arguments.only in (None, name)
         )
     return 1 if missed else 0
@@ -86,6 +81,17 @@ def _injected(arguments: argparse.Namespace, scratch: Path) -> int:
     return sum(not one.is_good for one in runs)
 
 
+def _default(arguments: argparse.Namespace, scratch: Path) -> int:
+    """Leaks in longer runs of real programs, as a user looks for them."""
+    missed = 0
+    for program in arguments.programs.split(","):
+        for seed in _seeds(arguments):
+            found = accuracy_default.measure(program, seed, scratch)
+            print(accuracy_default.render(program, seed, found), flush=True)
+            missed += not found.is_good()
+    return missed
+
+
 def _redis(arguments: argparse.Namespace, scratch: Path) -> int:
     """A server under lens pages."""
     missed = 0
@@ -94,6 +100,15 @@ def _redis(arguments: argparse.Namespace, scratch: Path) -> int:
         print(accuracy_redis.render(found), flush=True)
         missed += not found.is_good()
     return missed
+
+
+PARTS = {
+    "table": _table,
+    "joined": _joined,
+    "injected": _injected,
+    "default": _default,
+    "redis": _redis,
+}
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ class Outcome:
 
 
 def idle(block: Block, outcome: Outcome) -> bool:
-    """Idle for long: the default predicate."""
+    """Idle for long, measured by the run: as `idle>T`, the default predicate."""
     return block.windows > 0 and block.idle_ms > outcome.stale_ms
 
 
@@ -213,10 +213,10 @@ def _not_leaked(blocks: list[Block]) -> Counter[Site]:
 def measure(program: str, seed: int, scratch: Path) -> Result:
     """Run one program in every mode."""
     run = PROGRAMS_RUN[program]
-    _run(run, "lens=reach,accesses", scratch)
+    run_injected(run, "lens=reach,accesses", scratch)
     make_plans(scratch)
     outcomes = {
-        mode: _run(run, f"{lenses}:skip_free_seed={seed}", scratch)
+        mode: run_injected(run, f"{lenses}:skip_free_seed={seed}", scratch)
         for mode, lenses in _modes()
     }
     return Result(program, seed, outcomes)
@@ -228,7 +228,8 @@ def _modes() -> Iterator[tuple[str, str]]:
     yield JOINED, f"lens=reach,pages,accesses:sampling_ppm={FULL}"
 
 
-def _run(run: Run, options: str, scratch: Path) -> Outcome:
+def run_injected(run: Run, options: str, scratch: Path) -> Outcome:
+    """Run a program whose frees are left out now and then."""
     recording = scratch / "recording"
     recording.unlink(missing_ok=True)
     create_recording(recording)

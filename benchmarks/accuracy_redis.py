@@ -68,11 +68,13 @@ def measure(scratch: Path, seed: int = 1) -> Found:
     return _evaluate(recording)
 
 
-def serve(environment: dict[str, str], scratch: Path) -> None:
+def serve(
+    environment: dict[str, str], scratch: Path, rounds: int = SERVED_ROUNDS
+) -> None:
     """Run redis for a fixed number of requests in some environment."""
     random = Random(1)  # noqa: S311 - the same keys in every run
     with served((), environment, scratch) as link:
-        for _ in range(SERVED_ROUNDS):
+        for _ in range(rounds):
             _replace_some(link, random)
 
 
