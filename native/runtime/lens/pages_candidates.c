@@ -7,7 +7,7 @@
 enum {
     PLACES_PER_BLOCK = 2, // in the list, for each block that has to be alive
     FIRST_LISTED = 4,     // births before the first that is listed
-    FEW = 8,             // blocks wanted by the first list: most contexts need no other
+    FEW = 4,             // blocks wanted by the first list: most contexts need no other
     ALL_BIRTHS = 4,      // times the threshold: births that are listed one and all
     LEAST_FOR_SOME = 32, // a lower threshold is always counted exactly
     LIST_SIZES = 32,

@@ -9,16 +9,16 @@
 #include "stack/stack.h"
 
 enum {
-    FIRST_BITS = 10, // of the first table; each next one is eight times as large
-    STEP_BITS = 3,
-    TABLES = 3,
-    ENTRIES = (1 << FIRST_BITS) + (1 << (FIRST_BITS + STEP_BITS)) +
-        (1 << (FIRST_BITS + 2 * STEP_BITS)),
+    FIRST_BITS = 10, // of the first table; each next one is four times as large
+    STEP_BITS = 2,
+    TABLES = 4,
+    ENTRIES = ((1 << TABLES * STEP_BITS) - 1) / ((1 << STEP_BITS) - 1) << FIRST_BITS,
     CONTEXTS = ENTRIES / 4 * 3,
     NUMBER_BITS = 16,
     CONTEXT_NUMBERS = 1 << NUMBER_BITS,
     DEPTH_MAX = 32,
 };
+_Static_assert(CONTEXTS <= CONTEXT_NUMBERS, "each context has a number of its own");
 
 struct context {
     struct ll_aged aged;
@@ -31,7 +31,7 @@ typedef uint64_t entry;
 
 static struct context* contexts; // in order of their first block
 static uint32_t context_count;
-// Of three tables, one behind the other, so that few contexts take little memory. New
+// Of several tables, one behind the other, so that few contexts take little memory. New
 // contexts go into the last of those that the ones before it do not suffice for.
 static entry* entries;
 // The number of each site's context; 0: not known yet.
