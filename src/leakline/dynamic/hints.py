@@ -69,11 +69,12 @@ class Hints:
     _flows: dict[tuple[Address, frozenset[int]], ValueFlow | None] = field(
         default_factory=dict
     )
+    _found: dict[int, _Held | None] = field(default_factory=dict)
 
     def loss(self, stack: int) -> Loss | None:
         """What became of a block with an allocation stack, None without a guess."""
         calls = self.builder.calls(stack)
-        held = self._find(calls)
+        held = self._held(stack)
         if held is None:
             return None
         local = self._variable(held)
@@ -87,34 +88,35 @@ class Hints:
 
     def birth(self, stack: int) -> Stack | None:
         """Where the variable that `loss` names got the block, if that is known."""
-        calls = self.builder.calls(stack)
-        held = self._find(calls)
-        local = self._variable(held) if held is not None else None
-        if held is None or local is None:
+        held = self._held(stack)
+        at = self._filled_at(held) if held is not None else None
+        if held is None or at is None:
             return None
         storer = held.stored_by
-        at = self._filled_at(held, local)
         if storer is not None:
             at = Address(storer.site.module, storer.flow.stored[0])
         depth = (storer or held).depth
         whole = self.builder.stack(stack)
-        below = self._frames_below(calls, depth + 1)
+        below = self._frames_below(self.builder.calls(stack), depth + 1)
         frames = (*self.lines.frames(at), *whole.frames[below:])
         return replace(whole, frames=frames, folded_at=None)
 
-    def _filled_at(self, held: _Held, local: Local) -> Address:
-        """The instruction after which a variable carries the block."""
+    def _filled_at(self, held: _Held) -> Address | None:
+        """The instruction after which the variable carries the block."""
         module, site = held.site
-        first = next(
-            carrier.address
-            for carrier in held.flow.carriers
-            if local
-            in self.reader.locals_at(module, carrier.address, _place_of(carrier))
-        )
-        code = self.reader.code_at(module, first)
-        before = code.ending_at(first) if code is not None else None
-        is_call = first == site or before is None
-        return Address(module, first - 1 if is_call or before is None else before.ip)
+        first = self._first_carrier(held)
+        if first is None:
+            return None
+        code = self.reader.code_at(module, first.address)
+        before = code.ending_at(first.address) if code is not None else None
+        if first.address == site or before is None:
+            return Address(module, first.address - 1)
+        return Address(module, before.ip)
+
+    def _held(self, stack: int) -> _Held | None:
+        if stack not in self._found:
+            self._found[stack] = self._find(self.builder.calls(stack))
+        return self._found[stack]
 
     def _find(self, calls: Sequence[Call]) -> _Held | None:
         """The outermost function that can have dropped it, as far as it was handed on.
@@ -190,18 +192,26 @@ class Hints:
         )
 
     def _variable(self, held: _Held) -> Local | None:
-        """The first variable that carried the block; parameters only if no other."""
+        """The variable that carried the block."""
+        first = self._first_carrier(held)
+        return self._locals(held, first)[0] if first is not None else None
+
+    def _first_carrier(self, held: _Held) -> Carrier | None:
+        """The first place with a name; that of a parameter only if there is no other."""
+        parameter = None
+        for carrier in held.flow.carriers:
+            found = self._locals(held, carrier)
+            if found and not found[0].is_parameter:
+                return carrier
+            if found and parameter is None:
+                parameter = carrier
+        return parameter
+
+    def _locals(self, held: _Held, carrier: Carrier) -> list[Local]:
+        """The variables at a place, parameters last."""
         module = held.site.module
-        found = [
-            local
-            for carrier in held.flow.carriers
-            for local in self.reader.locals_at(
-                module, carrier.address, _place_of(carrier)
-            )
-        ]
-        return next((one for one in found if not one.is_parameter), None) or next(
-            iter(found), None
-        )
+        found = self.reader.locals_at(module, carrier.address, _place_of(carrier))
+        return sorted(found, key=lambda one: one.is_parameter)
 
     def _stack(
         self, number: int, calls: Sequence[Call], held: _Held, local: Local | None

@@ -25,8 +25,8 @@ from leakline.symbols.machine_code import CFA_REGISTERS, MachineCode
 _information = InstructionInfoFactory()
 _CALLS = (FlowControl.CALL, FlowControl.INDIRECT_CALL)
 _WRITES = (OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE)
-# Copies and additions that are followed before giving up.
-_LONGEST_WAY = 8
+# Copies and additions that are looked at before giving up.
+_MOST_ASKED = 64
 
 
 class Origin(NamedTuple):
@@ -50,15 +50,15 @@ class Origin(NamedTuple):
         return self._replace(offset=self.offset + distance)
 
 
-# What is found where nothing is known, and the instructions on the way to a question:
-# each is asked once, or loops would be followed for ever.
+# What is found where nothing is known, and the instructions that were asked for one
+# answer: each is asked once, or loops would be followed for ever.
 _NONE: frozenset[Origin] = frozenset()
-_Way = frozenset[int]
+_Asked = set[int]
 
 
 def stored_places(code: MachineCode, store: int) -> frozenset[Origin]:
     """The places that the store at an address may write to, as far as known."""
-    return _operand(code, code.instructions[store], frozenset())
+    return _operand(code, code.instructions[store], set())
 
 
 def argument_at_call(code: MachineCode, site: int, given: Origin) -> frozenset[Origin]:
@@ -67,11 +67,11 @@ def argument_at_call(code: MachineCode, site: int, given: Origin) -> frozenset[O
     if call is None or given.argument is None:
         return _NONE
     register = int(ARGUMENTS[given.argument])
-    return _moved(_register(code, call.ip, register, frozenset()), given.offset)
+    return _moved(_register(code, call.ip, register, set()), given.offset)
 
 
 def _operand(
-    code: MachineCode, instruction: Instruction, way: _Way
+    code: MachineCode, instruction: Instruction, asked: _Asked
 ) -> frozenset[Origin]:
     """The place that a memory operand means."""
     slot = code.slot_of(instruction)
@@ -82,12 +82,12 @@ def _operand(
     is_plain = base != none and int(instruction.memory_index) == none
     if not is_plain or instruction.is_ip_rel_memory_operand:
         return _NONE
-    found = _register(code, instruction.ip, base, way)
+    found = _register(code, instruction.ip, base, asked)
     return _moved(found, _signed(instruction.memory_displacement))
 
 
 def _register(
-    code: MachineCode, address: int, register: int, way: _Way
+    code: MachineCode, address: int, register: int, asked: _Asked
 ) -> frozenset[Origin]:
     """Where a register may point before the instruction at an address."""
     rule = code.rule_at(address)
@@ -95,7 +95,7 @@ def _register(
         return frozenset({Origin(None, -rule.offset)})
     writers = _writers(code, address, lambda one: _is_written(one, register))
     found = _given(register) if None in writers else _NONE
-    return found.union(*(_result(code, one, way) for one in writers if one))
+    return found.union(*(_result(code, one, asked) for one in writers if one))
 
 
 def _given(register: int) -> frozenset[Origin]:
@@ -105,20 +105,20 @@ def _given(register: int) -> frozenset[Origin]:
     return frozenset({Origin(given.index(register), 0)}) if is_given else _NONE
 
 
-def _result(code: MachineCode, writer: Instruction, way: _Way) -> frozenset[Origin]:
+def _result(code: MachineCode, writer: Instruction, asked: _Asked) -> frozenset[Origin]:
     """What an instruction leaves in the register that it writes."""
-    if writer.ip in way or len(way) > _LONGEST_WAY:
+    if writer.ip in asked or len(asked) >= _MOST_ASKED:
         return _NONE
-    way |= {writer.ip}
+    asked.add(writer.ip)
     match writer.mnemonic:
         case Mnemonic.LEA:
-            return _operand(code, writer, way)
+            return _operand(code, writer, asked)
         case Mnemonic.MOV if writer.op1_kind == OpKind.REGISTER:
-            return _register(code, writer.ip, int(writer.op1_register), way)
+            return _register(code, writer.ip, int(writer.op1_register), asked)
         case Mnemonic.MOV if writer.op1_kind == OpKind.MEMORY:
-            return _kept(code, writer, way)
+            return _kept(code, writer, asked)
         case Mnemonic.ADD if writer.op1_kind not in (OpKind.REGISTER, OpKind.MEMORY):
-            found = _register(code, writer.ip, int(writer.op0_register), way)
+            found = _register(code, writer.ip, int(writer.op0_register), asked)
             return _moved(found, _signed(writer.immediate(1)))
         case _:
             return _NONE
@@ -128,7 +128,7 @@ def _moved(origins: frozenset[Origin], distance: int) -> frozenset[Origin]:
     return frozenset(one.moved(distance) for one in origins)
 
 
-def _kept(code: MachineCode, load: Instruction, way: _Way) -> frozenset[Origin]:
+def _kept(code: MachineCode, load: Instruction, asked: _Asked) -> frozenset[Origin]:
     """What a place in the frame may hold that an instruction loads."""
     slot = code.slot_of(load)
     if slot is None:
@@ -136,33 +136,36 @@ def _kept(code: MachineCode, load: Instruction, way: _Way) -> frozenset[Origin]:
     stores = _writers(code, load.ip, lambda one: _is_stored(code, one, slot))
     return _NONE.union(
         *(
-            _register(code, one.ip, int(one.op1_register), way | {one.ip})
+            _register(code, one.ip, int(one.op1_register), asked)
             for one in stores
-            if one is not None and one.ip not in way
-            if one.mnemonic == Mnemonic.MOV and one.op1_kind == OpKind.REGISTER
+            if one is not None
+            and one.mnemonic == Mnemonic.MOV
+            and one.op1_kind == OpKind.REGISTER
         )
     )
 
 
 def _writers(
     code: MachineCode, address: int, writes: Callable[[Instruction], bool]
-) -> set[Instruction | None]:
+) -> list[Instruction | None]:
     """The last instructions that write something, on all ways to an address.
 
     None among them stands for what it was when the function began.
     """
-    found: set[Instruction | None] = set()
+    found: list[Instruction | None] = []
     pending = [address]
     seen = set(pending)
     while pending:
         at = pending.pop()
         if at == code.start:
-            found.add(None)
+            found.append(None)
         for before in code.predecessors(at):
+            if before.ip in seen:
+                continue
+            seen.add(before.ip)
             if writes(before):
-                found.add(before)
-            elif before.ip not in seen:
-                seen.add(before.ip)
+                found.append(before)
+            else:
                 pending.append(before.ip)
     return found
 
