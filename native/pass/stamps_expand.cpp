@@ -10,7 +10,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/IR/MDBuilder.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 #include <vector>
@@ -45,8 +44,8 @@ class Expander {
     void expand_one(llvm::CallInst* call, llvm::Value* handed) const;
     void expand_several(const Group& group, llvm::Value* handed) const;
     void leave_to_function(llvm::CallInst* call, llvm::Value* handed) const;
-    void stamp(llvm::Instruction* before, llvm::CallInst* call, const Shared& shared,
-               llvm::Value* clock) const;
+    void stamp(llvm::Instruction* before, llvm::CallInst* call,
+               const Shared& shared) const;
 
     llvm::Module& module_;
     Helpers helpers_;
@@ -106,7 +105,7 @@ void Expander::expand_one(llvm::CallInst* call, llvm::Value* handed) const {
     auto* lost = llvm::SplitBlockAndInsertIfThen(
         is_heap_pointer(builder, call->getArgOperand(0)), call, false, nullptr);
     builder.SetInsertPoint(lost);
-    stamp(lost, call, share(builder, *call, handed), nullptr);
+    stamp(lost, call, share(builder, *call, handed));
 }
 
 // All are looked at where the last one stands, and mostly none of them is a heap
@@ -123,19 +122,26 @@ void Expander::expand_several(const Group& group, llvm::Value* handed) const {
     auto* end = llvm::SplitBlockAndInsertIfThen(is_any_lost, group.back(), false);
     builder.SetInsertPoint(end);
     Shared shared = share(builder, *group.back(), handed);
+    llvm::Instruction* slow = nullptr;
+    llvm::Instruction* quick = nullptr;
+    llvm::SplitBlockAndInsertIfThenElse(shared.is_special, end, &slow, &quick,
+                                        rarely(module_.getContext()));
+    builder.SetInsertPoint(slow);
+    for (llvm::CallInst* call : group) {
+        helpers_.call_lose(
+            builder, {call->getArgOperand(0), call->getArgOperand(1), shared.context});
+    }
+    builder.SetInsertPoint(quick);
     auto* place = at(builder, shared.runtime, clock_offset);
     llvm::Value* clock = builder.CreateLoad(builder.getInt64Ty(), place);
     for (auto [call, is_lost] : llvm::zip(group, are_lost)) {
-        builder.SetInsertPoint(end);
+        builder.SetInsertPoint(quick);
         clock = builder.CreateAdd(clock, builder.getInt64(1));
-        stamp(llvm::SplitBlockAndInsertIfThen(is_lost, end, false), call, shared,
-              clock);
+        builder.SetInsertPoint(llvm::SplitBlockAndInsertIfThen(is_lost, quick, false));
+        Helpers::write_stamp(builder, call->getArgOperand(0), call->getArgOperand(1),
+                             clock, shared.context);
     }
-    builder.SetInsertPoint(end);
-    auto* counted = llvm::SplitBlockAndInsertIfThen(
-        builder.CreateNot(shared.is_special), end, false,
-        llvm::MDBuilder(module_.getContext()).createBranchWeights(1000, 1));
-    builder.SetInsertPoint(counted);
+    builder.SetInsertPoint(quick);
     builder.CreateStore(clock, place);
 }
 
@@ -151,9 +157,9 @@ Expander::Shared Expander::share(llvm::IRBuilder<>& builder, const llvm::CallIns
     return {runtime, context, is_special};
 }
 
-// Writes the stamp of a heap pointer with the time `clock`; null: ticks.
+// Ticks, and writes the stamp of a heap pointer.
 void Expander::stamp(llvm::Instruction* before, llvm::CallInst* call,
-                     const Shared& shared, llvm::Value* clock) const {
+                     const Shared& shared) const {
     llvm::Value* old = call->getArgOperand(0);
     llvm::Value* site = call->getArgOperand(1);
     llvm::Instruction* slow = nullptr;
@@ -163,10 +169,8 @@ void Expander::stamp(llvm::Instruction* before, llvm::CallInst* call,
     llvm::IRBuilder<> builder(slow);
     helpers_.call_stamp(builder, {old, site, shared.context});
     builder.SetInsertPoint(quick);
-    if (clock == nullptr) {
-        clock = Helpers::count(builder, shared.runtime);
-    }
-    Helpers::write_stamp(builder, old, site, clock, shared.context);
+    Helpers::write_stamp(builder, old, site, Helpers::count(builder, shared.runtime),
+                         shared.context);
 }
 
 bool is_never_heap(llvm::Value* old) {
