@@ -1,8 +1,10 @@
-"""Sources of Debian packages, and how each of them is built with a given compiler."""
+"""Sources of packages, most of them Debian's, and how each is built by a compiler."""
 
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +60,18 @@ def fetch_lua(folder: Path) -> None:
     """Lua's source needs a header that Debian's own build makes."""
     fetch("lua5.4")(folder)
     (folder / "src/lua5.4-deb-multiarch.h").write_text(_MULTIARCH)
+
+
+def fetch_lua_with_tests(folder: Path) -> None:
+    """Debian leaves Lua's tests out; the source of the Python package lupa has them."""
+    download = ["pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [sys.executable, "-m", *download, "-d", scratch, "lupa==2.0"]
+        subprocess.run(command, check=True, capture_output=True)
+        (archive,) = Path(scratch).glob("*.tar.gz")
+        shutil.unpack_archive(archive, scratch, filter="data")
+        (source,) = Path(scratch).glob("*/third-party/lua54")
+        shutil.move(source, folder)
 
 
 def fetch_sqlite(folder: Path) -> None:

@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.compiled import LEAKLINE_CC
-from benchmarks.debian_sources import fetch
+from benchmarks.debian_sources import fetch, fetch_lua_with_tests
 from leakline.compile.compiler import find_compiler
 
 ROOT = Path(__file__).parent.parent
@@ -47,6 +48,8 @@ VERDICTS = {
 AUTOMAKE = re.compile(r"^# (PASS|SKIP|XFAIL|FAIL|XPASS|ERROR): +(\d+)$", re.MULTILINE)
 DEJAGNU = re.compile(r"^# of ([a-z ]+?)\s+(\d+)$", re.MULTILINE)
 SQLITE = re.compile(r"^(\d+) errors out of (\d+) tests", re.MULTILINE)
+LUA_FILE = re.compile(r"^\*{5} FILE '.+'\*{5}$", re.MULTILINE)
+LUA_END = "final OK !!!"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,42 +57,50 @@ class Suite:
     """A program with tests of its own.
 
     Attributes:
+        prepare: Gets the sources ready in a folder of their own.
         build: Builds it in an empty folder; $CC and $SOURCE are set.
         test: Runs the tests there.
         packages: Debian packages that both need.
     """
 
     name: str
-    package: str
+    prepare: Callable[[Path], None]
     build: str = "$SOURCE/configure && make"
     test: str = "make -k check"
     packages: tuple[str, ...] = ()
 
 
 SUITES = (
-    Suite("gzip", "gzip"),
+    Suite("gzip", fetch("gzip")),
     Suite(
         "grep",
-        "grep",
+        fetch("grep"),
         # By their times, Debian's changes would make the build system make itself anew.
         "export AUTOMAKE=: ACLOCAL=: AUTOCONF=: AUTOHEADER=: && "
         "$SOURCE/configure && make",
         packages=("libpcre2-dev",),
     ),
-    Suite("diffutils", "diffutils"),
+    Suite("diffutils", fetch("diffutils")),
     Suite(
         "findutils",
-        "findutils",
+        fetch("findutils"),
         # The source comes without a part of its build system.
         "cp -r $SOURCE/. . && autoreconf -fi && ./configure && make",
         packages=("autoconf", "automake", "autopoint", "bison", "dejagnu", "texinfo"),
     ),
     Suite(
         "sqlite",
-        "sqlite3",
+        fetch("sqlite3"),
         "$SOURCE/configure && make testfixture",
         f"for i in {SQLITE_TESTS}; do ./testfixture $SOURCE/test/$i.test; done",
         ("tcl", "tcl-dev"),
+    ),
+    Suite(
+        "lua",
+        fetch_lua_with_tests,
+        "cp -r $SOURCE/. . && rm onelua.c && for i in *.c; do $CC $CFLAGS "
+        "-DLUA_USE_LINUX -c $i || exit; done; $CC *.o -o lua -lm -ldl -Wl,-E",
+        "cd testes && ../lua -e _U=true all.lua",
     ),
 )
 
@@ -123,7 +134,7 @@ def _compared(suite: Suite, folder: Path) -> dict[str, Counter[str]]:
     subprocess.run([script, "dpkg-dev", *suite.packages], check=True)
     source = folder / suite.name
     if not source.exists():
-        fetch(suite.package)(source)
+        suite.prepare(source)
     report = str(folder / f"{suite.name}.txt")
     options = ("--lens", "loss", "--error-exitcode", "0", "--report-file", report)
     watching = (str(LEAKLINE), "run", *options, "--")
@@ -179,6 +190,11 @@ def tally(output: str) -> Counter[str]:
     for errors, tests in SQLITE.findall(output):
         verdicts["failed"] += int(errors)
         verdicts["passed"] += int(tests) - int(errors)
+    # Lua's tests stop at the first file that fails.
+    if files := len(LUA_FILE.findall(output)):
+        failed = int(LUA_END not in output)
+        verdicts["failed"] += failed
+        verdicts["passed"] += files - failed
     return verdicts
 
 
