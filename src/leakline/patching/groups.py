@@ -13,7 +13,8 @@ from leakline.patching.assembler import Step
 from leakline.patching.neighbours import Gap, Neighbours, Together
 from leakline.patching.stores import Census, Store
 
-_MOST_STORES = 3
+# Few are longer, and each jump that is saved pays where a record is filled in.
+_MOST_STORES = 6
 # More code in a trampoline gains nothing.
 _GAP = Gap(instructions=3, bytes=12)
 
