@@ -89,6 +89,20 @@ def test_a_string_that_grows_loses_nothing(found: dict[str, dict[str, Any]]) -> 
     assert (loss["cause"], loss["precision"]) == ("out-of-scope", "probable")
 
 
+def test_a_second_run_sees_what_becomes_of_a_string_that_grows(
+    build: Callable[..., Path], tmp_path: Path
+) -> None:
+    refined = losses(watch_in(tmp_path, [build(PROGRAM, "-O0")], "--refine"))
+    finding = refined["FN_around_string_bad"]
+    loss = finding["loss"]
+    assert (loss["cause"], loss["slot"]) == ("out-of-scope", "label")
+    assert loss["precision"] == "exact"
+    lines = (PROGRAMS / PROGRAM).read_text().splitlines()
+    here = lines[loss["frames"][0]["line"] - 1]
+    assert "// loss(FN_around_string_bad)" in here
+    assert finding["path"]
+
+
 def test_blocks_lost_from_several_elements_are_one_finding(
     found: dict[str, dict[str, Any]],
 ) -> None:

@@ -138,7 +138,7 @@ class Losses:
         stack = self.builder.stack(key.loss)
         allocation = self.builder.stack(key.stack)
         if cause is Cause.OVERWRITTEN and is_own_reference(stack, allocation):
-            return self._concluded(key, ())
+            return self._behind_own_reference(key)
         slot = self._slot(key) or self._stored_by(birth)
         if cause is Cause.THREAD_EXIT and self._is_function(key.loss):
             return self._at_thread_end(key, slot)
@@ -162,6 +162,17 @@ class Losses:
             return Explained(in_memory)
         birth = refinement.birth(trace, stack)
         return Explained(later, path, (_gone_before(in_memory),), birth)
+
+    def _behind_own_reference(self, key: GroupKey) -> Explained:
+        """What became of a block that lost a reference to itself, which says nothing."""
+        trace = self.traces.get(TraceKey(key.stack, key.loss))
+        if trace is not None and not trace.is_lost_at_once:
+            stack = self.builder.stack(trace.loss)
+            later = self._refinement.loss(trace, stack)
+            if later is not None:
+                birth = self._refinement.birth(trace, stack)
+                return Explained(later, self._refinement.path(trace), birth=birth)
+        return self._concluded(key, ())
 
     def _at_thread_end(self, key: GroupKey, slot: str | None) -> Explained:
         """The thread's first function is known, not where in it the thread ended."""
