@@ -69,6 +69,9 @@ class Hints:
     _flows: dict[tuple[Address, frozenset[int]], ValueFlow | None] = field(
         default_factory=dict
     )
+    _arguments: dict[tuple[Address, Origin], frozenset[Origin]] = field(
+        default_factory=dict
+    )
     _found: dict[int, _Held | None] = field(default_factory=dict)
 
     def loss(self, stack: int) -> Loss | None:
@@ -180,16 +183,23 @@ class Hints:
 
         They lie in its own frame, or behind its own arguments.
         """
-        code = self.reader.code_at(site.module, site.offset - 1)
-        if places.in_result or code is None:
+        if places.in_result:
             return places
         found: frozenset[Origin] = frozenset().union(
-            *(argument_at_call(code, site.offset, one) for one in places.behind)
+            *(self._argument(site, one) for one in places.behind)
         )
         return _Places(
             slots=frozenset(one.offset for one in found if not one.is_behind),
             behind=frozenset(one for one in found if one.is_behind),
         )
+
+    def _argument(self, site: Address, given: Origin) -> frozenset[Origin]:
+        key = (site, given)
+        if key not in self._arguments:
+            code = self.reader.code_at(site.module, site.offset - 1)
+            found = argument_at_call(code, site.offset, given) if code else frozenset()
+            self._arguments[key] = found
+        return self._arguments[key]
 
     def _variable(self, held: _Held) -> Local | None:
         """The variable that carried the block."""

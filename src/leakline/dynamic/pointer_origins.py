@@ -25,8 +25,10 @@ from leakline.symbols.machine_code import CFA_REGISTERS, MachineCode
 _information = InstructionInfoFactory()
 _CALLS = (FlowControl.CALL, FlowControl.INDIRECT_CALL)
 _WRITES = (OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE)
-# Copies and additions that are looked at before giving up.
+# Copies and additions that are looked at before giving up, and instructions that are
+# passed on the way from one of them to the next.
 _MOST_ASKED = 64
+_MOST_PASSED = 5000
 
 
 class Origin(NamedTuple):
@@ -150,13 +152,16 @@ def _writers(
 ) -> list[Instruction | None]:
     """The last instructions that write something, on all ways to an address.
 
-    None among them stands for what it was when the function began.
+    None among them stands for what it was when the function began. If the ways are too
+    long, there are none.
     """
     found: list[Instruction | None] = []
     pending = [address]
     seen = set(pending)
     while pending:
         at = pending.pop()
+        if len(seen) > _MOST_PASSED:
+            return []
         if at == code.start:
             found.append(None)
         for before in code.predecessors(at):
