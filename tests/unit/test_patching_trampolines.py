@@ -9,7 +9,7 @@ what a hook may.
 import ctypes
 import mmap
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from struct import pack, unpack
@@ -35,6 +35,7 @@ from leakline.patching.addresses import (
 )
 from leakline.patching.assembler import Step
 from leakline.patching.eviction import Plain
+from leakline.patching.groups import Gatherer
 from leakline.patching.stores import Store, find_stores
 from leakline.patching.trampolines import (
     Trampoline,
@@ -490,21 +491,23 @@ def test_what_strings_copy_is_looked_at_for_births(code: bytes, hook: int) -> No
     assert pack("<i", HOOK_TABLE + 8 * hook) in made.code
 
 
+@pytest.mark.parametrize("place", [put, put_in_one_piece])
 @pytest.mark.usefixtures("memory")
-def test_neighbours_run_in_one_trampoline() -> None:
-    """Three instructions, the middle one no store."""
-    code = bytes.fromhex("488903 48ffc0 48894308 c3")
+def test_up_to_six_neighbours_run_together(place: Callable[..., Trampoline]) -> None:
+    """Seven stores and, among them, an instruction that is none."""
+    stores = [b"\x48\x89\x43" + bytes([8 * word]) for word in range(7)]
+    code = b"".join([*stores[:3], b"\x48\xff\xc0", *stores[3:], b"\xc3"])
     function = Function(CODE, CODE + len(code), [CODE], [Rule(RSP, 8)])
-    first, second = find_stores(code, CODE, [function]).stores
-    made = put(first, Plain(CODE + 3, code[3:6]), second)
+    census = find_stores(code, CODE, [function])
+    first, _ = Gatherer(code, CODE, census).groups(census.stores)
+    made = place(*first.steps)
     poke(CODE, code)
-    poke(DATA, pack("<QQ", HEAP, HEAP))
+    poke(DATA, pack("<7Q", *[HEAP] * 7))
     poke(NOTES, bytes(32))
-    after, _ = run(TRAMPOLINES, [5, *[DATA] * 14], 0)
-    assert after[0] == 6
-    assert unpack("<QQ", peek(DATA, 16)) == (5, 6)
-    assert notes()[3] == 2
-    assert [address for _, address in made.places] == [CODE, CODE + 6]
+    run(TRAMPOLINES, [5, *[DATA] * 14], 0)
+    assert unpack("<7Q", peek(DATA, 56)) == (5, 5, 5, 6, 6, 6, 6)
+    assert notes()[3] == first.stores == 6
+    assert [at for _, at in made.places] == [s.address for s in census.stores[:6]]
 
 
 # Masked stores with their lanes; AVX-512 has more names for the same forms.
