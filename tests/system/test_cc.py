@@ -194,6 +194,13 @@ def test_flags_can_be_printed() -> None:
     assert "-fpass-plugin=" in done.stdout
 
 
+def test_births_are_a_word_of_our_own() -> None:
+    plain = leakline("cc", "--print-flags").stdout.split()
+    with_births = leakline("cc", "--births", "--print-flags").stdout.split()
+    assert with_births[: len(plain)] == plain
+    assert with_births[-2:] == ["-mllvm", "-leakline-births"]
+
+
 MANY_BIRTHS = """
 #include <stdlib.h>
 static void lose(int choice) {{
