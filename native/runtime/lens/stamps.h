@@ -27,12 +27,9 @@ LL_INLINE struct ll_granule_stamp* ll_stamp_of(uintptr_t address) {
     return (struct ll_granule_stamp*)(granule + LL_SHADOW_DELTA);
 }
 
-// A block is born: stamps left by those that lay there before count no more. The time
-// of the last loss will do: of several stamps of one time the first counts, and this is
-// that of the block's first granule.
+// A block is born: stamps left by those that lay there before count no more.
 LL_INLINE void ll_stamp_birth(uintptr_t block) {
-    uint64_t now = __atomic_load_n(&ll_loss_page()->clock, __ATOMIC_RELAXED);
-    *ll_stamp_of(block) = ll_stamp_pack(now, LL_STAMP_MARK_BIRTH, 0);
+    *ll_stamp_of(block) = ll_stamp_pack(ll_hooks_tick(), LL_STAMP_MARK_BIRTH, 0);
     if (LL_UNLIKELY(ll_ordinals_on)) {
         ll_ordinals_born(block);
     }
