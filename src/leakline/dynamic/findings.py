@@ -21,6 +21,7 @@ from leakline.model.finding import (
     Reference,
 )
 from leakline.model.stack import Stack
+from leakline.recording._format import Cause as LossCause
 
 _BIRTH_UNSEEN = "where the last reference was created was not seen"
 
@@ -75,7 +76,8 @@ def _finding(
     builder = losses.builder
     key = keys[0]
     loss, path, notes, birth = losses.explain_all(keys, group.birth)
-    birth = birth or _birth(key, group, builder)
+    if birth is None and not _is_behind_memory(key, loss):
+        birth = _birth(key, group, builder)
     if birth is None and group.has_births and _had_birth(loss):
         notes = (*notes, _BIRTH_UNSEEN)
     finding = Finding(
@@ -115,6 +117,12 @@ def _birth(key: GroupKey, group: HeapGroup, builder: StackBuilder) -> Stack | No
     if group.birth:
         return birth_stack(group.birth, builder)
     return birth_at_site(key.loss, builder) if key.loss else None
+
+
+def _is_behind_memory(key: GroupKey, loss: Loss | None) -> bool:
+    """Whether a variable held the blocks longer than the slot whose birth is known."""
+    is_variable = loss is not None and loss.cause is Cause.OUT_OF_SCOPE
+    return is_variable and key.cause is not LossCause.SITE
 
 
 def _had_birth(loss: Loss | None) -> bool:
