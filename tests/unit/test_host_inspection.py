@@ -12,9 +12,7 @@ from leakline.cli.inspection.observation import State
 
 def executable_files(runtime: Path) -> tuple[State, str]:
     rows = inspect_host({"LEAKLINE_RUNTIME": str(runtime)})
-    return next(
-        (row.state, row.words) for row in rows if row.subject == "executable files"
-    )
+    return next((row.state, row.words) for row in rows if row.subject == "file mounts")
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def _selinux() -> Observation:
 
 def _executable_files(environment: Mapping[str, str]) -> Observation:
     """The loader maps the runtime from its file, the runtime patch plans from theirs."""
-    name = "executable files"
+    name = "file mounts"
     with suppress(LeaklineError):
         runtime = Path(runtime_library(environment))
         if _is_noexec(runtime):
