@@ -2,8 +2,8 @@
 // of spans that fill up, empty or lose their thread.
 #include "heap/local.h"
 
-#include "heap/headers.h"
 #include "heap/remote.h"
+#include "heap/small_spans.h"
 #include "heap/units.h"
 
 // Spans whose thread has ended, by class, and how many. They are looked through for
@@ -40,41 +40,16 @@ static void unlink_from(struct ll_span** list, struct ll_span* span) {
     span->list = LL_LIST_NONE;
 }
 
-// Gives an empty span's units back. The lock of the units is held.
-static void dissolve(struct ll_span* span) {
-    uintptr_t start = span->start;
-    uint32_t unit_count = span->unit_count;
-    set_owner(span, LL_OWNER_NONE);
-    ll_header_give(span);
-    ll_units_give(start, unit_count, LL_PAGES_ANY);
-}
-
-static struct ll_span* try_to_create(unsigned class) {
-    size_t unit_count = ll_classes[class].unit_count;
-    struct ll_run run;
-    if (!ll_units_take(unit_count, 1, LL_PAGES_ANY, &run)) {
-        return NULL;
-    }
-    struct ll_span* span = ll_header_take_small(class);
-    if (span == NULL) {
-        ll_units_give(run.start, unit_count, LL_PAGES_ANY);
-        return NULL;
-    }
-    span->start = run.start;
-    span->zeroed = run.zeroed;
-    return span;
-}
-
 static void give_up_if_empty(struct ll_heap* heap, unsigned class) {
     struct ll_span* span = heap->current[class];
     if (span != &ll_no_span && ll_span_is_empty(span)) {
         heap->current[class] = &ll_no_span;
-        dissolve(span);
+        ll_small_span_dissolve(span);
     }
     span = heap->partial[class];
     if (span != NULL && ll_span_is_empty(span)) {
         unlink_from(&heap->partial[class], span);
-        dissolve(span);
+        ll_small_span_dissolve(span);
     }
 }
 
@@ -91,11 +66,11 @@ static struct ll_span* create(struct ll_heap* heap, unsigned class) {
     if (made_since_sweep++ >= abandoned_count && abandoned_count > 0) {
         ll_abandoned_sweep();
     }
-    struct ll_span* span = try_to_create(class);
+    struct ll_span* span = ll_small_span_make(class);
     if (span == NULL) {
         ll_abandoned_sweep();
         ll_units_give_up_space();
-        span = try_to_create(class);
+        span = ll_small_span_make(class);
     }
     return span;
 }
@@ -186,7 +161,7 @@ void ll_local_emptied(struct ll_heap* heap, struct ll_span* span) {
     }
     unlink_from(&heap->partial[span->class], span);
     uint64_t mask = ll_lock_take_masked(&ll_units_lock);
-    dissolve(span);
+    ll_small_span_dissolve(span);
     ll_lock_drop_masked(&ll_units_lock, mask);
 }
 
@@ -194,7 +169,7 @@ void ll_span_abandon(struct ll_span* span) {
     set_owner(span, LL_OWNER_ABANDONED);
     ll_remote_collect(span);
     if (ll_span_is_empty(span)) {
-        dissolve(span);
+        ll_small_span_dissolve(span);
     } else {
         link_into(&abandoned[span->class], span, LL_LIST_NONE);
         abandoned_count++;
@@ -229,7 +204,7 @@ static void sweep_class(unsigned class) {
         if (ll_span_is_empty(span)) {
             unlink_from(&abandoned[class], span);
             abandoned_count--;
-            dissolve(span);
+            ll_small_span_dissolve(span);
         }
     }
 }

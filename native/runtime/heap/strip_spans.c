@@ -1,6 +1,6 @@
 #include "heap/strip_spans.h"
 
-#include "heap/headers.h"
+#include "heap/small_spans.h"
 #include "heap/strip_table.h"
 #include "heap/units.h"
 #include "os/shelves.h"
@@ -11,22 +11,13 @@ static struct ll_strip* free_strips[LL_CLASS_COUNT]; // used last comes first
 // those in use. (What concerns frees by other threads is not ours: a header may be in a
 // list of theirs from its last use.)
 static struct ll_span* take_span(unsigned class) {
-    size_t unit_count = ll_classes[class].unit_count;
-    struct ll_run run;
-    if (!ll_units_take(unit_count, 1, LL_PAGES_ANY, &run)) {
-        return NULL;
+    struct ll_span* span = ll_small_span_make(class);
+    if (span != NULL) {
+        span->used = span->capacity; // at most; strips have the counts
+        span->head = 0;
+        __atomic_store_n(&span->owner, LL_OWNER_AGED, __ATOMIC_SEQ_CST);
+        ll_units_bind(span);
     }
-    struct ll_span* span = ll_header_take_small(class);
-    if (span == NULL) {
-        ll_units_give(run.start, unit_count, LL_PAGES_ANY);
-        return NULL;
-    }
-    span->start = run.start;
-    span->zeroed = run.zeroed;
-    span->used = span->capacity; // at most; strips have the counts
-    span->head = 0;
-    __atomic_store_n(&span->owner, LL_OWNER_AGED, __ATOMIC_SEQ_CST);
-    ll_units_bind(span);
     return span;
 }
 
@@ -46,15 +37,12 @@ static bool make_span(unsigned class) {
 }
 
 static void dissolve(struct ll_span* span) {
-    uintptr_t start = span->start;
-    uint32_t unit_count = span->unit_count;
-    for (uintptr_t at = start; at < ll_span_end(span); at += ll_strip_bytes(span)) {
+    uintptr_t end = ll_span_end(span);
+    for (uintptr_t at = span->start; at < end; at += ll_strip_bytes(span)) {
         ll_strip_unlink(&free_strips[span->class], ll_strip_at(span, at));
     }
     uint64_t mask = ll_lock_take_masked(&ll_units_lock);
-    __atomic_store_n(&span->owner, LL_OWNER_NONE, __ATOMIC_SEQ_CST);
-    ll_header_give(span);
-    ll_units_give(start, unit_count, LL_PAGES_ANY);
+    ll_small_span_dissolve(span);
     ll_lock_drop_masked(&ll_units_lock, mask);
 }
 
