@@ -8,6 +8,7 @@
 
 #include "blocks.h"
 #include "check.h"
+#include "heap/headers.h"
 #include "heap/inspect.h"
 
 static size_t resident_bytes(void) {
@@ -35,6 +36,23 @@ static void freed_small_blocks_are_returned(void) {
     CHECK(resident_bytes() < before + (24 << 20));
     CHECK(ll_heap_trim());
     CHECK(resident_bytes() < before + (8 << 20));
+}
+
+// A program that goes on with blocks of another size needs no more words.
+static void words_of_one_class_serve_the_next(void) {
+    enum { CLASS = 5 };
+    struct ll_span* before = ll_header_take_small(CLASS);
+    CHECK(before != NULL);
+    memset(before->words, 1, before->capacity * sizeof *before->words);
+    ll_header_give(before);
+    struct ll_span* after = ll_header_take_small(CLASS + 1);
+    CHECK(after == before && after->capacity == ll_classes[CLASS + 1].capacity);
+    for (uint32_t i = 0; i <= after->capacity; i++) {
+        CHECK(ll_word_get(after, i) == 0);
+    }
+    ll_header_give(after);
+    CHECK(ll_header_take_small(CLASS) == before);
+    ll_header_give(before);
 }
 
 static size_t use_and_free(void) {
@@ -204,6 +222,7 @@ int main(void) {
         a_limit_on_address_space_ends_in_null();
         untouched_blocks_cost_nothing();
         freed_small_blocks_are_returned();
+        words_of_one_class_serve_the_next();
         pages_used_in_turns_are_kept();
         freed_large_blocks_are_returned();
         freed_address_space_is_returned();

@@ -1,9 +1,9 @@
 // Blocks of one *context* (the innermost frames of their allocation's stack) and one
 // class fill strips (heap/strips.h) in order of age, so that what is used alike and has
 // lived alike shares pages. A *cursor* goes through one strip at a time. Places of
-// freed blocks are used again on strips that are empty, or half empty and then only on
-// pages that are in use anyhow: nothing new comes to lie beside old blocks that nobody
-// touches.
+// freed blocks are used again on strips that are empty, or a quarter empty and
+// then only on pages that are in use anyhow: nothing new comes to lie beside old blocks
+// that nobody touches.
 #pragma once
 #include "heap/heap.h"
 #include "heap/span.h"
@@ -37,8 +37,8 @@ uint64_t ll_aged_allocations(void);
 // closed strip whose blocks are small enough to share a page. For a stopped world.
 bool ll_aged_use_of_page(uintptr_t page, struct ll_granules* used, uint32_t* class);
 
-// Whether the strip of an address is such a one and half of it or more is free, as far
-// as can be told while others work on it.
+// Whether the strip of an address is such a one and a quarter of it or more is free, as
+// far as can be told while others work on it.
 bool ll_aged_is_sparse(uintptr_t address);
 
 // In a forked child: strips stay, but no new block is aged and none is given back, for

@@ -1,5 +1,5 @@
-// A header of a small span keeps the words of its class for good, so headers out of use
-// wait in one list per class.
+// A header of a small span keeps its words for good, so headers out of use wait in
+// lists by how many words they have: those that the blocks of some class need.
 #include "heap/headers.h"
 
 #include <string.h>
@@ -65,6 +65,25 @@ static struct ll_span* take_idle(unsigned list) {
     return span;
 }
 
+// Whether as many words as one class needs do for another, and not many are wasted.
+static bool suffice(unsigned words_class, unsigned class) {
+    enum { WASTE_MAX = 2 };
+    size_t there = words_bytes(words_class);
+    size_t needed = words_bytes(class);
+    return there >= needed && there <= WASTE_MAX * needed;
+}
+
+// With the words of the class, or else with some more of them: classes come and go as a
+// program does one thing after the other. Smaller classes need more words, except that
+// the ladder of aligned ones begins anew.
+static struct ll_span* take_idle_for(unsigned class) {
+    struct ll_span* span = take_idle(class);
+    for (unsigned other = class; span == NULL && other-- > 0;) {
+        span = suffice(other, class) ? take_idle(other) : NULL;
+    }
+    return span;
+}
+
 static void describe_class(struct ll_span* span, unsigned class) {
     span->kind = LL_SPAN_SMALL;
     span->words = span->own_words;
@@ -94,11 +113,12 @@ static struct ll_span* make_small(unsigned class) {
         give_idle(span, LIST_BARE);
         return NULL;
     }
+    span->words_class = (uint8_t)class;
     return span;
 }
 
 struct ll_span* ll_header_take_small(unsigned class) {
-    struct ll_span* span = take_idle(class);
+    struct ll_span* span = take_idle_for(class);
     if (span == NULL) {
         span = make_small(class);
     } else if (!span->is_purged) {
@@ -135,7 +155,7 @@ struct ll_span* ll_header_take_bare(void) {
 }
 
 void ll_header_give(struct ll_span* span) {
-    unsigned list = span->own_words != NULL ? span->class : (unsigned)LIST_BARE;
+    unsigned list = span->own_words != NULL ? span->words_class : (unsigned)LIST_BARE;
     __atomic_store_n(&past_allocations, past_allocations + span->allocated,
                      __ATOMIC_RELAXED);
     span->allocated = 0;

@@ -68,8 +68,9 @@ struct ll_span {
     struct ll_span* previous;
     uint64_t large_word; // the word of a large block; its size is below
     uint64_t large_size;
-    uint64_t* own_words; // NULL, or of the size for `class`, for good
+    uint64_t* own_words; // NULL, or as many as `words_class` needs, for good
     uint8_t class;
+    uint8_t words_class;
     uint8_t kind;   // ll_span_kind
     uint8_t list;   // LL_LIST_*: which list of its heap holds it
     bool zeroed;    // blocks never used, or the free run, read as zeros

@@ -74,7 +74,7 @@ uint32_t ll_strip_end_place(const struct ll_strip* strip, const struct ll_span* 
 }
 
 bool ll_strip_is_sparse(const struct ll_strip* strip) {
-    return ll_strip_live(strip) <= ll_strip_half(strip);
+    return ll_strip_live(strip) <= ll_strip_sparse_at(strip);
 }
 
 const struct ll_strip* ll_strips_closed_at(uintptr_t page) {

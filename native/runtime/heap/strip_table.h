@@ -59,8 +59,8 @@ LL_INLINE uint16_t ll_strip_taken(const struct ll_strip* strip) {
     return __atomic_load_n(&strip->taken, __ATOMIC_RELAXED);
 }
 
-LL_INLINE uint16_t ll_strip_half(const struct ll_strip* strip) {
-    return __atomic_load_n(&strip->half, __ATOMIC_RELAXED);
+LL_INLINE uint16_t ll_strip_sparse_at(const struct ll_strip* strip) {
+    return __atomic_load_n(&strip->sparse_at, __ATOMIC_RELAXED);
 }
 
 // Blocks that live on a strip.

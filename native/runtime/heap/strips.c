@@ -142,8 +142,9 @@ void ll_strip_note_freed(struct ll_strip* strip) {
     uint8_t state = ll_strip_state(strip);
     // The cursor looks itself when it leaves the strip; one of the two sees the other.
     uint16_t live = (uint16_t)(ll_strip_taken(strip) - freed);
-    bool are_many = state == LL_STRIP_OPEN ? live == 0 && has_lasted(strip)
-                                           : live == 0 || live == ll_strip_half(strip);
+    bool are_many = state == LL_STRIP_OPEN
+                        ? live == 0 && has_lasted(strip)
+                        : live == 0 || live == ll_strip_sparse_at(strip);
     if (LL_UNLIKELY(are_many)) {
         on_many_freed(strip);
     }
@@ -179,7 +180,8 @@ bool ll_strips_open_free(struct ll_cursor* cursor) {
     __atomic_store_n(&rest->taken_when_empty, strip->taken, __ATOMIC_RELAXED);
     cursor->is_second_pass = false;
     put_at_start(cursor, strip);
-    __atomic_store_n(&strip->half, (uint16_t)((cursor->end - cursor->index) / 2),
+    uint32_t places = cursor->end - cursor->index;
+    __atomic_store_n(&strip->sparse_at, (uint16_t)(places - places / 4),
                      __ATOMIC_RELAXED);
     return true;
 }

@@ -2,8 +2,8 @@
 // contexts that need a class lie in the same spans, so that a context takes the pages
 // that it fills and no others. No block lies on two strips: places across a border stay
 // empty. A strip is *open* while a cursor fills it, *closed* after that; closed ones go
-// back to their class when they are empty, and to their cursor when half of them is
-// free.
+// back to their class when they are empty, and to their cursor when a quarter of them
+// is free.
 //
 // One lock guards all strips. Nobody waits for it: whoever finds it taken does
 // something else, so that signal handlers may come in anywhere. Functions want it held,
@@ -22,11 +22,11 @@ enum ll_strip_state {
 
 // What every allocation and free needs of a strip; the rest lies apart.
 struct ll_strip {
-    uint16_t taken;  // blocks so far, written by the cursor
-    uint16_t freed;  // of these
-    uint16_t half;   // of its places
-    uint8_t state;   // ll_strip_state
-    bool is_pending; // in the list of strips to be settled
+    uint16_t taken;     // blocks so far, written by the cursor
+    uint16_t freed;     // of these
+    uint16_t sparse_at; // so many live: a quarter of its places is free
+    uint8_t state;      // ll_strip_state
+    bool is_pending;    // in the list of strips to be settled
 };
 
 // Fills one strip after the other with blocks of one context and one class.
@@ -84,7 +84,7 @@ void ll_strip_note_freed(struct ll_strip* strip);
 // The closed strip that a page belongs to; NULL when there is none. No lock needed.
 const struct ll_strip* ll_strips_closed_at(uintptr_t page);
 
-// Whether half of a strip or more is free.
+// Whether a quarter of a strip or more is free.
 bool ll_strip_is_sparse(const struct ll_strip* strip);
 
 // In a forked child: nothing is opened or given back any more.

@@ -10,7 +10,7 @@
 
 enum {
     // A trie of fewer nodes is left alone.
-    DUE_FIRST = 1 << 16,
+    DUE_FIRST = 1 << 15,
     // A sweep looks at every block, so it has to wait the longer the more there are.
     WORDS_PER_NODE = 4,
 };
