@@ -87,7 +87,7 @@ int main(int count, char** arguments) {
     never_touched_stale();
     last_look_at_idle_list();
     for (long round = 0; cpu_ms() < end_ms; round++) {
-        for (int i = 0; i < 200; i++) {
+        for (int i = 0; i < 10; i++) {
             sum += walk(walked_list);
         }
         if (round % 4 == 0) {

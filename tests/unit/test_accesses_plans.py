@@ -1,6 +1,7 @@
 """Arm plans: whichever sites are armed, every armed one leads to its own stub."""
 
 import random
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,11 +16,13 @@ from iced_x86 import (
     Register,
 )
 
+from leakline.patching.accesses.functions import CACHE_LINE
 from leakline.patching.accesses.groups import Gatherer
 from leakline.patching.accesses.module import make_arm_plan
-from leakline.patching.accesses.plan import CACHE_LINE, Arming, ArmPlan
+from leakline.patching.accesses.plan import Arming, ArmPlan
 from leakline.patching.accesses.plan_file import is_sound, serialise
 from leakline.patching.accesses.sites import Taken, find_sites
+from leakline.patching.accesses.stubs import ENTRY_STUB_BYTES
 from leakline.patching.module import make_plan
 from leakline.patching.placement import JUMP_LENGTH, PAGE, SHORT_JUMP
 from leakline.patching.source import read_source
@@ -84,19 +87,39 @@ def test_every_combination_of_armed_neighbours_leads_to_the_right_stub() -> None
     randomly = random.Random(5)  # noqa: S311 - to be repeated
     for share in [0.1, 0.5, 0.9, 1.0] * (ROUNDS // 4):
         armed = [one for one in armings() if randomly.random() <= share]
+        units = [one for one in plan().entries.units if randomly.random() <= share]
+        awake = {part.start for unit in units for part in unit.parts}
         patched = bytearray(code)
+        for address, jump in plan().entries.jumps().items():
+            if start_of(address) not in awake:
+                patched[address - base : address - base + JUMP_LENGTH] = jump
+        armed = [(n, one) for n, one in armed if start_of(one.address) in awake]
         for _, arming in armed:
             start = arming.address - base
             patched[start : start + arming.armed_length] = arming.armed
         for number, arming in armed:
             start = arming.address - base
-            jump = Decoder(64, bytes(patched[start : start + 8]), ip=arming.address)
-            instruction = jump.decode()
-            assert instruction.flow_control == FlowControl.UNCONDITIONAL_BRANCH
-            target = instruction.near_branch_target
-            # Addresses below the module are negative.
-            signed = target - (1 << 64) if target >> 63 else target
-            assert numbers[signed] == number
+            assert numbers[
+                target_of(bytes(patched[start : start + 8]), arming.address)
+            ] == (number)
+
+
+@cache
+def starts() -> list[int]:
+    return sorted(part.start for part in plan().entries.parts)
+
+
+def start_of(address: int) -> int:
+    """Return the start of the part that an address lies in."""
+    return starts()[bisect_right(starts(), address) - 1]
+
+
+def target_of(jump: bytes, address: int) -> int:
+    """Return where a jump leads; addresses below the module are negative."""
+    instruction = Decoder(64, jump, ip=address).decode()
+    assert instruction.flow_control == FlowControl.UNCONDITIONAL_BRANCH
+    target = instruction.near_branch_target
+    return target - (1 << 64) if target >> 63 else target
 
 
 def without_notes(code: bytes, place: int) -> list[Instruction]:
@@ -196,19 +219,45 @@ def test_stubs_do_not_overlap_and_stay_in_their_page() -> None:
         assert ends <= PAGE
 
 
-def test_in_the_text_of_a_plan_all_groups_are_armed_and_nothing_else_differs() -> None:
-    armed = plan().text
-    assert armed is not None
+def test_in_the_text_of_a_plan_entries_are_jumps_and_nothing_else_differs() -> None:
+    changed = plan().text
+    assert changed is not None
     code = read_source(ZLIB).code_pages()
-    start = armed.address - code.base
-    assert armed.original == code.content[start : start + len(armed.original)]
-    assert armed.address % PAGE == len(armed.armed) % PAGE == 0
-    restored = bytearray(armed.armed)
-    for _, arming in armings():
-        at = arming.address - armed.address
-        assert restored[at : at + arming.armed_length] == arming.armed
-        restored[at : at + arming.armed_length] = arming.original[: arming.armed_length]
-    assert restored == armed.original
+    start = changed.address - code.base
+    assert changed.original == code.content[start : start + len(changed.original)]
+    assert changed.address % PAGE == len(changed.changed) % PAGE == 0
+    restored = bytearray(changed.changed)
+    for address, jump in plan().entries.jumps().items():
+        at = address - changed.address
+        assert restored[at : at + JUMP_LENGTH] == jump
+        restored[at : at + JUMP_LENGTH] = changed.original[at : at + JUMP_LENGTH]
+    assert restored == changed.original
+
+
+def test_an_entry_leads_to_its_own_stub_which_leads_back() -> None:
+    entries = plan().entries
+    content = entries.stubs()
+    jumps = entries.jumps()
+    for number, part in enumerate(entries.parts):
+        at = number * ENTRY_STUB_BYTES
+        stub = content[at : at + ENTRY_STUB_BYTES]
+        assert pushed_numbers(stub) == [number]
+        *_, call, back = Decoder(64, stub, ip=entries.stubs_at + at & (1 << 64) - 1)
+        assert call.mnemonic == Mnemonic.CALL
+        assert back.near_branch_target == part.entry or part.start
+        if part.entry is not None:
+            assert target_of(jumps[part.entry], part.entry) == entries.stubs_at + at
+
+
+def test_nearly_all_code_sleeps_until_it_is_entered() -> None:
+    asleep = {
+        part.start
+        for unit in plan().entries.units
+        for part in unit.parts
+        if not unit.is_eager
+    }
+    sites = sum(len(a.sites) for _, a in armings() if start_of(a.address) in asleep)
+    assert sites > LEAST_SHARE * plan().sites
 
 
 def test_a_plan_file_is_checked(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@
 #include "arm/stubs.h"
 #include "arm/text.h"
 #include "arm/turn.h"
+#include "arm/wake.h"
 #include "os/memory.h"
 #include "os/syscall.h"
 
@@ -84,7 +85,7 @@ static bool can_be_poked(const struct ll_arm_site* site,
 
 // The code is as the plan knows it, with what the jump reads behind it, and no other
 // patch needs what the stub runs. Groups further down are not armed yet.
-static bool fits(const struct ll_arm_module* module, const struct ll_arm_site* site,
+static bool fits(struct ll_arm_module* module, const struct ll_arm_site* site,
                  const struct ll_patch_target* target, const struct fixed* fixed) {
     uintptr_t word = module->bias + ll_arm_word_at(site);
     uint64_t original = ll_text_original(site);
@@ -93,7 +94,7 @@ static bool fits(const struct ll_arm_module* module, const struct ll_arm_site* s
            address + LL_ARM_JUMP_LENGTH <= target->text_end &&
            memcmp((const void*)address, &original, LL_ARM_JUMP_LENGTH) == 0 &&
            (!ll_arm.is_poked || can_be_poked(site, target)) &&
-           !is_fixed(fixed, address, site->length) && ll_stubs_are_mapped(module, site);
+           !is_fixed(fixed, address, site->length) && ll_stubs_get(module, site);
 }
 
 struct arming {
@@ -105,9 +106,10 @@ static void arm_fitting(struct ll_arm_module* module, uint32_t number, void* con
     const struct arming* arming = context;
     const struct ll_arm_site* site = &module->plan.sites[number];
     if (fits(module, site, arming->target, arming->fixed)) {
+        ll_arm_set_fit(module, number);
         ll_text_arm(module, site);
     } else {
-        ll_arm_set_unfit(module, number);
+        module->unfit_count += site->site_count;
     }
 }
 
@@ -115,7 +117,6 @@ static void arm_in_place(struct ll_arm_module* module,
                          const struct ll_patch_target* target) {
     size_t size = target->text_end - target->text_start;
     struct fixed fixed = {.start = target->text_start, .size = size};
-    module->unfit_count = 0;
     ll_patch_visit_fixed(target->text_start, fix, &fixed);
     struct arming arming = {target, &fixed};
     ll_arm_visit_groups(module, arm_fitting, &arming);
@@ -131,13 +132,29 @@ static int open_text(const struct ll_patch_target* target) {
                             PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
+// False, and nothing is changed, where that is not possible.
+static bool arm_lazily(struct ll_arm_module* module,
+                       const struct ll_patch_target* target) {
+    if (ll_arm.is_poked || module->plan.header->text_page_count == 0 ||
+        !ll_stubs_map_lazily(module)) {
+        return false;
+    }
+    if (!ll_image_put(module, target)) {
+        ll_stubs_let_lazy_go(module);
+        return false;
+    }
+    ll_wake_eager(module);
+    return true;
+}
+
 // Returns an errno when the system forbids it, else 0.
 static int arm_all(struct ll_arm_module* module, const struct ll_patch_target* target) {
-    if (!ll_arm.is_poked && ll_image_arm(module, target)) {
+    if (arm_lazily(module, target)) {
         return 0;
     }
     int refused = open_text(target);
     if (refused == 0) {
+        ll_stubs_map_all(module);
         arm_in_place(module, target);
     }
     return refused;
@@ -154,7 +171,9 @@ static void prepare(struct ll_arm_module* module, const struct ll_patch_target* 
     module->rows = ll_arm.rows;
     module->row_of = ll_memory_map((module->plan.header->site_count / LL_ARM_ROW + 1) *
                                    sizeof *module->row_of);
-    module->unfit = ll_memory_map(module->plan.header->site_count / 8 + 1);
+    module->wake = ll_wake_part;
+    module->fit = ll_memory_map(module->plan.header->site_count / 8 + 1);
+    module->awake = ll_memory_map(module->plan.header->part_count / 8 + 1);
 }
 
 struct ll_arm_result ll_arm_module(const char* folder,
@@ -178,7 +197,8 @@ struct ll_arm_result ll_arm_module(const char* folder,
     module_count++;
     result.sites = module->plan.header->sites_seen;
     prepare(module, target, twin_distance);
-    if (module->row_of == NULL || module->unfit == NULL || !ll_stubs_map(module)) {
+    if (module->row_of == NULL || module->fit == NULL || module->awake == NULL ||
+        !ll_stubs_start(module)) {
         // What was mapped stays: this happens once, and nothing jumps there.
         ll_arm_plan_close(&module->plan);
         return result;
@@ -190,6 +210,7 @@ struct ll_arm_result ll_arm_module(const char* folder,
         ll_arm_plan_close(&module->plan);
         return result;
     }
+    module->told_count = module->unfit_count;
     result.armable = module->plan.header->site_count - module->unfit_count;
     ll_arm_plan_let_go(&module->plan);
     module->is_loaded = true;
@@ -198,19 +219,35 @@ struct ll_arm_result ll_arm_module(const char* folder,
 
 static void let_table_go(struct ll_arm_module* module, void* unused) {
     (void)unused;
-    ll_arm_plan_let_go(&module->plan);
+    if (__atomic_exchange_n(&module->reads, 0, __ATOMIC_RELAXED) != 0) {
+        ll_stubs_let_entries_go(module);
+        ll_arm_plan_let_go(&module->plan);
+    }
 }
 
 void ll_arm_let_tables_go(void) {
     ll_arm_visit_modules(let_table_go, NULL);
 }
 
+static void tell_unfit(struct ll_arm_module* module, void* context) {
+    uint32_t* count = context;
+    *count += module->unfit_count - module->told_count;
+    module->told_count = module->unfit_count;
+}
+
+uint32_t ll_arm_tell_unfit(void) {
+    uint32_t count = 0;
+    ll_arm_visit_modules(tell_unfit, &count);
+    return count;
+}
+
 static void disarm(struct ll_arm_module* module, void* unused) {
     (void)unused;
+    ll_wake_forget_entries(module);
     const struct ll_arm_site* sites = module->plan.sites;
     uint32_t count = module->plan.header->site_count;
     for (uint32_t i = 0; i < count; i += sites[i].site_count) {
-        if ((module->unfit[i / 8] & 1 << i % 8) == 0) {
+        if (ll_arm_is_fit(module, i)) {
             ll_text_disarm(module, &sites[i]);
         }
     }

@@ -10,12 +10,13 @@
 struct ll_arm_result {
     enum ll_plan_verdict verdict;
     uint32_t sites;   // in the module
-    uint32_t armable; // of them
+    uint32_t armable; // of them, as far as is known before they run
     int refused;      // errno when the system forbade to change the text, else 0
     bool is_known;    // it was armed before
 };
 
-// Maps the stubs of a module and arms all its sites.
+// Prepares a module so that its sites are armed when their code is entered; where that
+// cannot be noticed, arms them.
 struct ll_arm_result ll_arm_module(const char* folder,
                                    const struct ll_patch_target* target,
                                    uintptr_t twin_distance);
@@ -27,6 +28,10 @@ void ll_arm_end_census(void);
 // Gives the memory back that the tables of plans take; what is read of them again comes
 // from their files.
 void ll_arm_let_tables_go(void);
+
+// How many more sites found no room for their stubs since the last time it was asked,
+// or since their module was armed. For a stopped world.
+uint32_t ll_arm_tell_unfit(void);
 
 // Disarms all sites, while no other thread runs and the scheduler has ended.
 void ll_arm_disarm_all(void);

@@ -27,6 +27,7 @@ static uint32_t new_place(struct ll_arm_module* module, uint32_t site) {
     }
     struct ll_arm_place* place = &ll_arm.places[number];
     place->site = *ll_arm_plan_site(&module->plan, site);
+    __atomic_store_n(&module->reads, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&place->module, module, __ATOMIC_RELEASE);
     return number;
 }

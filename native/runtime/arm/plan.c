@@ -10,7 +10,7 @@
 #include "patch/births.h"
 #include "patch/plan.h"
 
-static const char magic[8] = {'l', 'l', 'a', 'r', 'm', '0', '0', '4'};
+static const char magic[8] = {'l', 'l', 'a', 'r', 'm', '0', '0', '5'};
 
 static bool is_for(const struct ll_arm_header* header, const uint8_t* build_id,
                    uint32_t length) {
@@ -24,7 +24,6 @@ enum { STRIDE_BYTES = 1 << 18 };
 
 void ll_arm_plan_let_go(const struct ll_arm_plan* plan) {
     ll_syscall(SYS_madvise, plan->tables, plan->tables_bytes, MADV_DONTNEED);
-    ll_syscall(SYS_madvise, plan->file.start, plan->file.size_bytes, MADV_DONTNEED);
 }
 
 static bool sum_is_right(const struct ll_arm_plan* plan) {
@@ -74,6 +73,37 @@ static bool stub_pages_are_sound(const struct ll_arm_plan* plan) {
     return true;
 }
 
+// The sites of a part are whole groups: those before it end there.
+static bool part_is_sound(const struct ll_arm_plan* plan, uint32_t number) {
+    const struct ll_arm_part* part = &plan->parts[number];
+    uint64_t sites_end = (uint64_t)part->first_site + part->site_count;
+    uint64_t unit_end = (uint64_t)part->first_of_unit + part->unit_count;
+    return sites_end <= plan->header->site_count &&
+           (part->site_count == 0 || plan->sites[part->first_site].site_count != 0) &&
+           (sites_end == plan->header->site_count ||
+            plan->sites[sites_end].site_count != 0) &&
+           part->first_of_unit <= number && number < unit_end &&
+           unit_end <= plan->header->part_count &&
+           (!part->has_entry || part->address + LL_ARM_JUMP_LENGTH <=
+                                    ll_arm_word_around(part->address) + 8);
+}
+
+static bool parts_are_sound(const struct ll_arm_plan* plan) {
+    enum { PARTS_AT_ONCE = 256 };
+    const struct ll_arm_header* header = plan->header;
+    for (uint32_t i = 0; i < header->part_count; i++) {
+        if (!part_is_sound(plan, i)) {
+            return false;
+        }
+        if (i % PARTS_AT_ONCE == 0) {
+            ll_arm_plan_let_go(plan);
+        }
+    }
+    return header->eager_count <= header->part_count &&
+           (uint64_t)header->part_count * LL_ARM_ENTRY_STUB_BYTES <=
+               (uint64_t)header->entry_page_count * LL_PAGE_SIZE;
+}
+
 // Only the header is read where the whole file is mapped. A large file may come into
 // memory two megabytes at a time.
 static size_t keep_header_alone(struct ll_plan_file* file) {
@@ -88,12 +118,14 @@ static size_t keep_header_alone(struct ll_plan_file* file) {
 // False when the file is not as long as its tables.
 static bool find_tables(struct ll_arm_plan* plan, size_t file_bytes) {
     const struct ll_arm_header* header = plan->header;
-    size_t code =
-        ((size_t)header->page_count + header->text_page_count + 1) * LL_PAGE_SIZE;
+    size_t code = ((size_t)header->page_count + header->text_page_count +
+                   header->entry_page_count + 1) *
+                  LL_PAGE_SIZE;
     size_t mappings = (size_t)header->mapping_count * sizeof *plan->mappings;
     size_t sites = (size_t)header->site_count * sizeof *plan->sites;
     size_t stub_pages = (size_t)header->stub_page_count * sizeof *plan->stub_pages;
-    plan->tables_bytes = mappings + sites + stub_pages;
+    size_t parts = (size_t)header->part_count * sizeof *plan->parts;
+    plan->tables_bytes = mappings + sites + stub_pages + parts;
     if (code + plan->tables_bytes != file_bytes) {
         return false;
     }
@@ -110,6 +142,8 @@ static bool find_tables(struct ll_arm_plan* plan, size_t file_bytes) {
     plan->mappings = (const struct ll_arm_mapping*)plan->tables;
     plan->sites = (const struct ll_arm_site*)(plan->tables + mappings);
     plan->stub_pages = (const uint32_t*)(plan->tables + mappings + sites);
+    plan->parts =
+        (const struct ll_arm_part*)(plan->tables + mappings + sites + stub_pages);
     return true;
 }
 
@@ -124,7 +158,7 @@ void ll_arm_plan_close(struct ll_arm_plan* plan) {
 
 // The number changes with the format. Code that lens `loss` has patched is planned in
 // another way.
-#define SUFFIX ".arm4"
+#define SUFFIX ".arm5"
 static const char* suffix(void) {
     if (!ll_options_have_lens("loss")) {
         return SUFFIX;
@@ -145,7 +179,8 @@ enum ll_plan_verdict ll_arm_plan_open(const char* folder, const uint8_t* build_i
     plan->header = (const struct ll_arm_header*)plan->file.start;
     if (!is_for(plan->header, build_id, build_id_length) ||
         !find_tables(plan, file_bytes) || !sum_is_right(plan) ||
-        !sites_are_sound(plan) || !stub_pages_are_sound(plan)) {
+        !sites_are_sound(plan) || !stub_pages_are_sound(plan) ||
+        !parts_are_sound(plan)) {
         ll_arm_plan_close(plan);
         return LL_PLAN_DAMAGED;
     }

@@ -42,7 +42,15 @@ _Static_assert(sizeof(struct ll_arm_record) == 32, "ll_arm_note multiplies by it
 // row are kept together, as soon as one of them has a place.
 enum { LL_ARM_ROW = 32 };
 
-// One armed module. `ll_arm_note` knows the fields up to `rows` by offset.
+// Of a page of stubs.
+enum ll_arm_room {
+    LL_ARM_ROOM_WANTED, // not mapped yet
+    LL_ARM_ROOM_TAKEN,  // mapped
+    LL_ARM_ROOM_REFUSED // others have mapped something there
+};
+
+// One armed module. `ll_arm_note` knows the fields up to `rows` by offset, and
+// `ll_arm_enter` the one after it.
 struct ll_arm_module {
     uint32_t* row_of; // by number of the site / LL_ARM_ROW; 0: none of them was touched
     const struct ll_range* range;
@@ -53,12 +61,17 @@ struct ll_arm_module {
     uintptr_t twin_distance;       // from a block's word to its touch word
     struct ll_arm_record* records; // of all modules
     const uint32_t* rows;          // of all modules
-    struct ll_arm_plan plan;       // header NULL: the module is gone
+    // The first entry into a part (arm/wake.h).
+    void (*wake)(struct ll_arm_module* module, uint32_t part);
+    struct ll_arm_plan plan; // header NULL: the module is gone
     uintptr_t bias;
-    uint8_t* unfit;       // one bit per site: 1 where it does not fit the loaded code
-    uint8_t* unmapped;    // one byte per mapping of the plan: 1 where it found no room
-    uint32_t unfit_count; // sites of groups that do not fit
-    bool lacks_room;      // for some of its stubs
+    uint8_t* fit;         // one bit per site: 1 where its group can be armed by now
+    uint8_t* awake;       // one bit per part: 1 when it was entered, or armed unasked
+    uint8_t* rooms;       // one ll_arm_room per mapping of the plan
+    uint8_t* code_pages;  // of the plan, from which stubs are mapped; NULL: all are
+    uint32_t unfit_count; // sites of groups that should be armed and cannot
+    uint32_t told_count;  // of them, those that somebody was told of
+    uint32_t reads;       // of the plan's tables since their pages were given back
     bool is_loaded;       // as far as the census knows
 };
 
@@ -100,12 +113,11 @@ struct ll_arm {
 extern struct ll_arm ll_arm;
 
 static inline bool ll_arm_is_fit(const struct ll_arm_module* module, uint32_t number) {
-    return (module->unfit[number / 8] >> number % 8 & 1) == 0;
+    return (module->fit[number / 8] >> number % 8 & 1) != 0;
 }
 
-static inline void ll_arm_set_unfit(struct ll_arm_module* module, uint32_t number) {
-    module->unfit[number / 8] |= (uint8_t)(1 << number % 8);
-    module->unfit_count += module->plan.sites[number].site_count;
+static inline void ll_arm_set_fit(struct ll_arm_module* module, uint32_t number) {
+    module->fit[number / 8] |= (uint8_t)(1 << number % 8);
 }
 
 // Calls `visit` with the number of the first site of each group of the module.

@@ -14,6 +14,7 @@
 #include "arm/stubs.h"
 #include "arm/text.h"
 #include "arm/uses.h"
+#include "arm/wake.h"
 #include "arm/window.h"
 #include "base/options.h"
 #include "os/memory.h"
@@ -278,13 +279,16 @@ bool ll_schedule_is_awaited(void) {
 
 void ll_schedule_fork_prepare(void) {
     ll_schedule_hold();
+    ll_wake_hold();
 }
 
 void ll_schedule_fork_parent(void) {
+    ll_wake_let_go();
     ll_schedule_let_go();
 }
 
 void ll_schedule_fork_child(void) {
+    ll_wake_fork_child();
     ll_lock_renew(&ll_arm_lock);
     awaiting = 0;
     if (ll_arm.is_poked) {

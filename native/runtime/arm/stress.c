@@ -4,6 +4,7 @@
 #include "arm/module.h"
 #include "arm/places.h"
 #include "arm/schedule.h"
+#include "arm/wake.h"
 
 enum { TOGGLES_PER_MODULE = 400 };
 
@@ -38,6 +39,13 @@ static void toggle(struct ll_arm_module* module, uint32_t number) {
     }
 }
 
+static void wake_some(struct ll_arm_module* module) {
+    uint32_t parts = module->plan.header->part_count;
+    if (parts != 0 && module->code_pages != NULL) {
+        ll_wake_part(module, (uint32_t)(next_random() % parts));
+    }
+}
+
 // A stretch of neighbours, which share cache lines and jump bytes, and as many at
 // random.
 static void toggle_some(struct ll_arm_module* module, void* unused) {
@@ -46,6 +54,7 @@ static void toggle_some(struct ll_arm_module* module, void* unused) {
     if (count == 0) {
         return;
     }
+    wake_some(module);
     uint32_t first = (uint32_t)(next_random() % count);
     for (uint32_t i = 0; i < TOGGLES_PER_MODULE; i++) {
         toggle(module, (first + i) % count);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "arm/enter.h"
 #include "arm/note.h"
 #include "os/memory.h"
 #include "os/syscall.h"
@@ -28,19 +29,27 @@ static bool map_exactly(uintptr_t start, size_t size_bytes, int protection, int 
     return false;
 }
 
-// push rcx; mov rcx, module; jmp [rip]; the address of ll_arm_note follows.
-static void write_gate(uint8_t* gate, const struct ll_arm_module* module) {
+// The first code pages of a file.
+static bool map_shared(uintptr_t start, size_t size_bytes, int file) {
+    return ll_syscall(SYS_mmap, start, size_bytes, PROT_READ | PROT_EXEC,
+                      MAP_SHARED | MAP_FIXED_NOREPLACE, file,
+                      LL_PAGE_SIZE) == (long)start;
+}
+
+// push rcx; mov rcx, module; jmp [rip]; the target's address follows.
+static void write_gate(uint8_t* gate, const struct ll_arm_module* module,
+                       void (*target)(void)) {
     static const uint8_t load[] = {0x51, 0x48, 0xb9};
     static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
-    void (*note)(void) = ll_arm_note;
     memcpy(gate, load, sizeof load);
     memcpy(gate + sizeof load, &module, sizeof module);
     gate += sizeof load + sizeof module;
     memcpy(gate, jump, sizeof jump);
-    memcpy(gate + sizeof jump, &note, sizeof note);
+    memcpy(gate + sizeof jump, &target, sizeof target);
 }
 
 static bool map_gate(const struct ll_arm_module* module, int64_t address) {
+    enum { ENTRY_GATE = 64 }; // offset
     uintptr_t page = module->bias + (uintptr_t)address;
     if (address == 0) {
         return true;
@@ -49,8 +58,69 @@ static bool map_gate(const struct ll_arm_module* module, int64_t address) {
                      0)) {
         return false;
     }
-    write_gate((uint8_t*)page, module);
+    write_gate((uint8_t*)page, module, ll_arm_note);
+    write_gate((uint8_t*)page + ENTRY_GATE, module, ll_arm_enter);
     return ll_syscall(SYS_mprotect, page, LL_PAGE_SIZE, PROT_READ | PROT_EXEC) == 0;
+}
+
+bool ll_stubs_start(struct ll_arm_module* module) {
+    module->rooms = ll_memory_map(module->plan.header->mapping_count + 1);
+    return module->rooms != NULL && map_gate(module, module->plan.header->gates[0]) &&
+           map_gate(module, module->plan.header->gates[1]);
+}
+
+static bool map_entries(const struct ll_arm_module* module) {
+    const struct ll_arm_header* header = module->plan.header;
+    size_t pages_before = 1 + (size_t)header->page_count + header->text_page_count;
+    return header->entry_page_count == 0 ||
+           map_exactly(module->bias + (uintptr_t)header->entry_stubs_address,
+                       (size_t)header->entry_page_count * LL_PAGE_SIZE,
+                       PROT_READ | PROT_EXEC, 0, module->plan.file.file,
+                       pages_before * LL_PAGE_SIZE);
+}
+
+static void unmap_entries(const struct ll_arm_module* module) {
+    const struct ll_arm_header* header = module->plan.header;
+    ll_syscall(SYS_munmap, module->bias + (uintptr_t)header->entry_stubs_address,
+               (size_t)header->entry_page_count * LL_PAGE_SIZE);
+}
+
+static size_t code_bytes(const struct ll_arm_module* module) {
+    return (size_t)module->plan.header->page_count * LL_PAGE_SIZE;
+}
+
+// Only shared mappings can be mapped once more when their file is closed; nobody
+// writes to them.
+static bool map_code_pages(struct ll_arm_module* module) {
+    if (code_bytes(module) == 0) {
+        return true;
+    }
+    void* wanted = ll_memory_reserve(NULL, code_bytes(module));
+    if (wanted == NULL ||
+        !map_shared((uintptr_t)wanted, code_bytes(module), module->plan.file.file)) {
+        return false;
+    }
+    module->code_pages = wanted;
+    return true;
+}
+
+bool ll_stubs_map_lazily(struct ll_arm_module* module) {
+    if (!map_entries(module)) {
+        return false;
+    }
+    if (!map_code_pages(module)) {
+        unmap_entries(module);
+        return false;
+    }
+    return true;
+}
+
+static bool count_mapping(void) {
+    return __atomic_add_fetch(&mappings_used, 1, __ATOMIC_RELAXED) <= MAPPINGS_MAX;
+}
+
+static void uncount_mapping(void) {
+    __atomic_sub_fetch(&mappings_used, 1, __ATOMIC_RELAXED);
 }
 
 // Neighbours in both the file and the address space are mapped together; where others
@@ -58,17 +128,16 @@ static bool map_gate(const struct ll_arm_module* module, int64_t address) {
 static void map_pages(struct ll_arm_module* module, uint32_t first, uint32_t end) {
     const struct ll_arm_mapping* mapping = &module->plan.mappings[first];
     size_t offset = (1 + (size_t)mapping->page) * LL_PAGE_SIZE;
-    mappings_used++;
-    if (mappings_used <= MAPPINGS_MAX &&
+    if (count_mapping() &&
         map_exactly(module->bias + (uintptr_t)mapping->address,
                     (size_t)(end - first) * LL_PAGE_SIZE, PROT_READ | PROT_EXEC, 0,
                     module->plan.file.file, offset)) {
+        memset(module->rooms + first, LL_ARM_ROOM_TAKEN, end - first);
         return;
     }
-    mappings_used--;
+    uncount_mapping();
     if (end - first == 1) {
-        module->unmapped[first] = 1;
-        module->lacks_room = true;
+        module->rooms[first] = LL_ARM_ROOM_REFUSED;
         return;
     }
     uint32_t middle = first + (end - first) / 2;
@@ -87,26 +156,79 @@ static uint32_t end_of_run(const struct ll_arm_plan* plan, uint32_t first) {
     return end;
 }
 
-bool ll_stubs_map(struct ll_arm_module* module) {
+void ll_stubs_map_all(struct ll_arm_module* module) {
     uint32_t count = module->plan.header->mapping_count;
-    module->unmapped = ll_memory_map(count + 1);
-    if (module->unmapped == NULL || !map_gate(module, module->plan.header->gates[0]) ||
-        !map_gate(module, module->plan.header->gates[1])) {
-        return false;
-    }
     for (uint32_t first = 0; first < count;) {
         uint32_t end = end_of_run(&module->plan, first);
         map_pages(module, first, end);
         first = end;
     }
+}
+
+// The page takes its place from nobody: that is reserved first.
+static bool map_once_more(struct ll_arm_module* module, uint32_t number) {
+    const struct ll_arm_mapping* mapping = &module->plan.mappings[number];
+    uintptr_t page = module->bias + (uintptr_t)mapping->address;
+    if (module->code_pages == NULL ||
+        mapping->page >= module->plan.header->page_count ||
+        !map_exactly(page, LL_PAGE_SIZE, PROT_NONE, MAP_ANONYMOUS, -1, 0)) {
+        return false;
+    }
+    const uint8_t* code = module->code_pages + (size_t)mapping->page * LL_PAGE_SIZE;
+    if (ll_syscall(SYS_mremap, code, 0, LL_PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
+                   page) == (long)page) {
+        return true;
+    }
+    ll_syscall(SYS_munmap, page, LL_PAGE_SIZE);
+    return false;
+}
+
+static bool get_page(struct ll_arm_module* module, uint32_t number) {
+    if (module->rooms[number] == LL_ARM_ROOM_WANTED) {
+        ll_arm_plan_bring(&module->plan.mappings[number],
+                          sizeof *module->plan.mappings);
+        bool is_mapped = count_mapping() && map_once_more(module, number);
+        module->rooms[number] = is_mapped ? LL_ARM_ROOM_TAKEN : LL_ARM_ROOM_REFUSED;
+        if (!is_mapped) {
+            uncount_mapping();
+        }
+    }
+    return module->rooms[number] == LL_ARM_ROOM_TAKEN;
+}
+
+bool ll_stubs_get(struct ll_arm_module* module, const struct ll_arm_site* site) {
+    const uint32_t* pages = &module->plan.stub_pages[site->stub_pages_at];
+    ll_arm_plan_bring(pages, site->page_count * sizeof *pages);
+    for (uint32_t i = 0; i < site->page_count; i++) {
+        if (!get_page(module, pages[i])) {
+            return false;
+        }
+    }
     return true;
+}
+
+void ll_stubs_let_lazy_go(struct ll_arm_module* module) {
+    if (module->code_pages != NULL) {
+        unmap_entries(module);
+        ll_memory_unmap(module->code_pages, code_bytes(module));
+        module->code_pages = NULL;
+    }
+}
+
+void ll_stubs_let_entries_go(const struct ll_arm_module* module) {
+    const struct ll_arm_header* header = module->plan.header;
+    if (module->code_pages != NULL) {
+        ll_syscall(SYS_madvise, module->bias + (uintptr_t)header->entry_stubs_address,
+                   (size_t)header->entry_page_count * LL_PAGE_SIZE, MADV_DONTNEED);
+    }
 }
 
 void ll_stubs_unmap(struct ll_arm_module* module) {
     for (uint32_t i = 0; i < module->plan.header->mapping_count; i++) {
-        if (!module->unmapped[i]) {
+        if (module->rooms[i] == LL_ARM_ROOM_TAKEN) {
             uintptr_t page = module->bias + (uintptr_t)module->plan.mappings[i].address;
             ll_syscall(SYS_munmap, page, LL_PAGE_SIZE);
+            uncount_mapping();
         }
     }
     for (int i = 0; i < 2; i++) {
@@ -115,18 +237,8 @@ void ll_stubs_unmap(struct ll_arm_module* module) {
             ll_syscall(SYS_munmap, page, LL_PAGE_SIZE);
         }
     }
-    ll_memory_unmap(module->unmapped, module->plan.header->mapping_count + 1);
-}
-
-bool ll_stubs_are_mapped(const struct ll_arm_module* module,
-                         const struct ll_arm_site* site) {
-    for (uint32_t i = 0; i < site->page_count; i++) {
-        uint32_t mapping = module->plan.stub_pages[site->stub_pages_at + i];
-        if (module->unmapped[mapping]) {
-            return false;
-        }
-    }
-    return true;
+    ll_stubs_let_lazy_go(module);
+    ll_memory_unmap(module->rooms, module->plan.header->mapping_count + 1);
 }
 
 // Pages to be given back, by hash; 0: none. Most sites share theirs with others, and

@@ -4,15 +4,27 @@
 
 #include "arm/record.h"
 
-// Maps the stubs of the module's plan and its gates, all or in part: `unmapped` tells
-// which pages found no room. False when not even that can be kept.
-bool ll_stubs_map(struct ll_arm_module* module);
+// Maps the gates. False when not even they find room.
+bool ll_stubs_start(struct ll_arm_module* module);
+
+// Maps the stubs of entries, and keeps those of sites at hand. False, and nothing is
+// mapped, when there is no room for them.
+bool ll_stubs_map_lazily(struct ll_arm_module* module);
+
+// Takes that back, before any stub is mapped.
+void ll_stubs_let_lazy_go(struct ll_arm_module* module);
+
+// Maps all stubs of sites, as far as they find room.
+void ll_stubs_map_all(struct ll_arm_module* module);
 
 void ll_stubs_unmap(struct ll_arm_module* module);
 
-// True when all stubs of the site are in place.
-bool ll_stubs_are_mapped(const struct ll_arm_module* module,
-                         const struct ll_arm_site* site);
+// True when all stubs of the site are in place; those that were not wanted before are
+// mapped for it. For one thread at a time.
+bool ll_stubs_get(struct ll_arm_module* module, const struct ll_arm_site* site);
+
+// Gives back the pages of entries that ran.
+void ll_stubs_let_entries_go(const struct ll_arm_module* module);
 
 // The stub of a place has run and is not needed for a while. Its page is given back by
 // the next call of `ll_stubs_give_back`; when it runs again it comes from its file.

@@ -26,13 +26,13 @@ LL_INLINE uint64_t ll_text_original(const struct ll_arm_site* site) {
     return bytes;
 }
 
-// Sets the bytes that arm one group to the first of `bytes`, whatever its neighbours in
-// the word are at.
-LL_INLINE void ll_text_set(const struct ll_arm_module* module,
-                           const struct ll_arm_site* site, uint64_t bytes) {
-    uint64_t* word = (uint64_t*)(module->bias + ll_arm_word_at(site));
-    unsigned shift = 8 * (ll_arm_jump_at(site) - ll_arm_word_at(site));
-    uint64_t own = ((uint64_t)1 << 8 * site->armed_length) - 1;
+// Sets `length` bytes of a module at an address to the first of `bytes`, whatever their
+// neighbours in the word are at.
+LL_INLINE void ll_text_write(const struct ll_arm_module* module, uint32_t address,
+                             uint8_t length, uint64_t bytes) {
+    uint64_t* word = (uint64_t*)(module->bias + ll_arm_word_around(address));
+    unsigned shift = 8 * (address - ll_arm_word_around(address));
+    uint64_t own = ((uint64_t)1 << 8 * length) - 1;
     uint64_t mask = own << shift;
     uint64_t wanted = (bytes & own) << shift;
     uint64_t seen;
@@ -45,6 +45,11 @@ LL_INLINE void ll_text_set(const struct ll_arm_module* module,
         }
         seen = found;
     }
+}
+
+LL_INLINE void ll_text_set(const struct ll_arm_module* module,
+                           const struct ll_arm_site* site, uint64_t bytes) {
+    ll_text_write(module, ll_arm_jump_at(site), site->armed_length, bytes);
 }
 
 LL_INLINE void ll_text_arm(const struct ll_arm_module* module,

@@ -1,11 +1,13 @@
 #include "lens/touched.h"
 
+#include "arm/module.h"
 #include "arm/record.h"
 #include "arm/schedule.h"
 #include "arm/uses.h"
 #include "arm/window.h"
 #include "base/attributes.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "format/records.h"
 #include "lens/pages.h"
 #include "lens/siblings.h"
@@ -216,6 +218,20 @@ static void write_group(const struct ll_touched_group* group, uint32_t look) {
     ll_siblings_write(group->key.stack, look);
 }
 
+static void write_unfit_sites(void) {
+    uint32_t count = ll_arm_tell_unfit();
+    if (count == 0) {
+        return;
+    }
+    char text[160];
+    char* end = ll_append_text(ll_append_count(text, count),
+                               " loads and stores found no room to be watched when"
+                               " their code first ran; a block that only they use looks"
+                               " stale");
+    struct ll_record_not_seen fields = {.reason = LL_NOT_SEEN_accesses};
+    ll_record(LL_RECORD_not_seen, &fields, sizeof fields, text, (size_t)(end - text));
+}
+
 static void write_sampling(uint32_t contradictions) {
     struct ll_schedule_counts counts = ll_schedule_counts();
     struct ll_window_counts windows = ll_window_counts();
@@ -238,6 +254,7 @@ void ll_touched_write(struct ll_touched* touched) {
         }
     }
     write_sampling(touched->contradictions);
+    write_unfit_sites();
     if (touched->table != NULL) {
         ll_memory_unmap(touched->table, touched->capacity * sizeof *touched->table);
         touched->table = NULL;

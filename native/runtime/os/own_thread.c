@@ -17,6 +17,11 @@ int ll_own_thread_id(void) {
     return __atomic_load_n(&id, __ATOMIC_ACQUIRE);
 }
 
+bool ll_own_thread_is_here(void) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    return stack != NULL && here - (uintptr_t)stack < STACK_SIZE;
+}
+
 void ll_own_thread_forget(void) {
     __atomic_store_n(&id, 0, __ATOMIC_RELEASE);
 }

@@ -10,6 +10,9 @@ bool ll_own_thread_start(void (*run)(void));
 // Its id, 0 when there is none or it has ended: it is not stopped with the others.
 int ll_own_thread_id(void);
 
+// True in that thread. It has its thread-local memory from the one that started it.
+bool ll_own_thread_is_here(void);
+
 // Waits until one that has ended counts as a thread no more: the kernel clears its id
 // a moment earlier.
 void ll_own_thread_await_end(void);

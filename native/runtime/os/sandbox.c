@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-// Every system call between the beginning of a look and its end, and those by which
-// threads and fatal signals are handled.
+// Every system call between the beginning of a look and its end, those by which threads
+// and fatal signals are handled, and those that arm code when it is entered.
 static const uint16_t needed[] = {
     SYS_openat,
     SYS_read,
@@ -20,6 +20,7 @@ static const uint16_t needed[] = {
     SYS_readlink,
     SYS_mmap,
     SYS_munmap,
+    SYS_mremap,
     SYS_mprotect,
     SYS_madvise,
     SYS_mincore,

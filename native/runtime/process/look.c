@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "arm/schedule.h"
+#include "arm/wake.h"
 #include "base/options.h"
 #include "format/records.h"
 #include "heap/heap.h"
@@ -155,6 +156,7 @@ void ll_process_leave(const struct ll_occasion* occasion, const char* sentence) 
     ll_process_look(occasion);
     if (ll_touches_on) {
         ll_schedule_stop();
+        ll_wake_end();
     }
     uint64_t mask = ll_look_lock();
     if (ll_life.watched && !ll_life.ended) {

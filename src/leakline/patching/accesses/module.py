@@ -5,8 +5,9 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from leakline.patching.accesses.functions import UnitFinder
 from leakline.patching.accesses.groups import Gatherer
-from leakline.patching.accesses.plan import ArmPlan, ArmPlanner, armed_text
+from leakline.patching.accesses.plan import ArmPlan, ArmPlanner, entry_text
 from leakline.patching.accesses.room import Room
 from leakline.patching.accesses.sites import Taken, find_sites
 from leakline.patching.plan import Plan
@@ -34,10 +35,11 @@ def make_arm_plan(path: Path, beside: Plan | None = None) -> ArmPlan:
         census.leave_out(taken)
     groups = Gatherer(code, base, census, taken).groups()
     planner = ArmPlanner(present, base, _room(source), census.left_out)
-    plan = planner.plan(groups, source.elf.build_id)
     if beside is not None:
-        return plan
-    return replace(plan, text=armed_text(source.code_pages(), plan.armings))
+        return planner.plan(groups, [], source.elf.build_id)
+    units = UnitFinder(code, base, census).units()
+    plan = planner.plan(groups, units, source.elf.build_id)
+    return replace(plan, text=entry_text(source.code_pages(), plan))
 
 
 def _taken_by(plan: Plan, base: int, size: int) -> Taken:

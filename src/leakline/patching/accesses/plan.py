@@ -1,20 +1,24 @@
 """Makes the plan for one module: which bytes arm each group, and where its stub lies."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from struct import pack
 
+from leakline.patching.accesses.functions import CACHE_LINE, Part, Unit
 from leakline.patching.accesses.groups import Group
 from leakline.patching.accesses.room import Room
-from leakline.patching.accesses.stubs import stub, stub_size
+from leakline.patching.accesses.stubs import (
+    ENTRY_STUB_BYTES,
+    entry_stub,
+    stub,
+    stub_size,
+)
 from leakline.patching.code_pages import CodePage
 from leakline.patching.placement import JUMP_LENGTH, PAGE, window
 from leakline.patching.source import Code
-
-# Within a cache line other processors see a write as a whole.
-CACHE_LINE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +50,59 @@ class Arming:
 
 
 @dataclass(frozen=True, slots=True)
-class ArmedText:
-    """Whole pages of code in which all groups are armed.
+class EntryText:
+    """Whole pages of code in which all entries are jumps, and no group is armed.
 
     Attributes:
         address: Of the first page.
         original: The pages as in the file.
-        armed: The same pages.
+        changed: The same pages.
     """
 
     address: int
     original: bytes
-    armed: bytes
+    changed: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The functions that are armed when they are entered.
+
+    Attributes:
+        units: Those with sites, the eager ones first. Parts are numbered in their
+            order, and every part has room for a stub, with an entry or without.
+        stubs_at: Address of the stub of the first part.
+        gate: Which the stubs call.
+    """
+
+    units: list[Unit]
+    stubs_at: int
+    gate: int
+
+    @property
+    def parts(self) -> Iterator[Part]:
+        """The parts in the order of their numbers."""
+        return (part for unit in self.units for part in unit.parts)
+
+    def jumps(self) -> dict[int, bytes]:
+        """Return the bytes of each entry by its address."""
+        return {
+            part.entry: _jump(self._stub_at(number) - (part.entry + JUMP_LENGTH))
+            for number, part in enumerate(self.parts)
+            if part.entry is not None
+        }
+
+    def stubs(self) -> bytes:
+        """Return the code of all stubs."""
+        return b"".join(
+            entry_stub(
+                part.entry or part.start, number, self._stub_at(number), self.gate
+            )
+            for number, part in enumerate(self.parts)
+        )
+
+    def _stub_at(self, number: int) -> int:
+        return self.stubs_at + number * ENTRY_STUB_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +114,7 @@ class ArmPlan:
         gates: Pages for the two gates; 0 where there is none.
         sites: Number of sites seen.
         left_out: Number of sites that cannot be armed, by reason.
+        entries: Functions that are armed when they are entered.
         text: To be mapped over the module's own; None where that is patched as well.
     """
 
@@ -78,8 +124,12 @@ class ArmPlan:
     gates: tuple[int, int]
     sites: int
     left_out: Counter[str]
-    text: ArmedText | None = None
+    entries: Entries
+    text: EntryText | None = None
 
+
+# Offset of the gate for entries in the page of gates.
+ENTRY_GATE = 64
 
 # Takes room between two addresses, with room at all distances from it.
 Take = Callable[[int, int, Sequence[int], int], int | None]
@@ -115,10 +165,18 @@ class ArmPlanner:
         self._room = room
         self._left_out = left_out
         self._placed: dict[int, _Placed] = {}
+        self._entries: dict[int, bytes] = {}
 
-    def plan(self, groups: Iterable[Group], build_id: bytes) -> ArmPlan:
-        """Return the plan for groups in ascending order of address."""
+    def plan(
+        self, groups: Iterable[Group], units: Iterable[Unit], build_id: bytes
+    ) -> ArmPlan:
+        """Return the plan for groups in ascending order of address.
+
+        Groups of code without a unit are armed from the start.
+        """
         ascending = list(groups)
+        entries = self._make_entries(units, [group.address for group in ascending])
+        self._entries = entries.jumps()
         seen = sum(len(group.sites) for group in ascending)
         seen += sum(self._left_out.values())
         for group in reversed(ascending):
@@ -137,7 +195,15 @@ class ArmPlanner:
             (self._room.gate_below, self._room.gate_above),
             seen,
             +self._left_out,
+            entries,
         )
+
+    def _make_entries(self, units: Iterable[Unit], groups: list[int]) -> Entries:
+        """Return the entries of the units that have groups; they begin the arena."""
+        kept = [unit for unit in units if _has_any(unit, groups)]
+        count = sum(len(unit.parts) for unit in kept)
+        at = self._room.take_block(count * ENTRY_STUB_BYTES)
+        return Entries(kept, at, self._room.gate_for(at) + ENTRY_GATE)
 
     def _place(self, group: Group) -> None:
         """Place a group, or as many of its last sites as there is a way for."""
@@ -196,17 +262,21 @@ class ArmPlanner:
         """Yield the bytes behind the written ones, in all states of the neighbours."""
         start = address - self._base
         original = self._code[start : start + JUMP_LENGTH]
-        neighbours = [
-            (offset, self._placed[address + offset].armed)
-            for offset in range(1, JUMP_LENGTH)
-            if address + offset in self._placed
-        ]
-        for states in product((False, True), repeat=len(neighbours)):
+        changes = [self._changes_at(address, i) for i in range(1, JUMP_LENGTH)]
+        for states in product(*changes):
             code = bytearray(original)
-            for (offset, armed), is_armed in zip(neighbours, states, strict=True):
-                if is_armed:
-                    code[offset : offset + len(armed)] = armed
+            for offset, changed in enumerate(states, 1):
+                code[offset : offset + len(changed)] = changed
             yield bytes(code[written:JUMP_LENGTH])
+
+    def _changes_at(self, address: int, offset: int) -> list[bytes]:
+        """Return what can be written behind an address, and nothing as one of it."""
+        changes = [b""]
+        if address + offset in self._placed:
+            changes.append(self._placed[address + offset].armed)
+        if address + offset in self._entries:
+            changes.append(self._entries[address + offset])
+        return changes
 
     def _write(self, placed: _Placed, number: int, pages: dict[int, CodePage]) -> None:
         for place in placed.places:
@@ -228,19 +298,27 @@ class ArmPlanner:
         )
 
 
-def armed_text(code: Code, armings: Sequence[Arming]) -> ArmedText | None:
-    """Return the pages from the first group to the last; None without any."""
-    if not armings:
+def entry_text(code: Code, plan: ArmPlan) -> EntryText | None:
+    """Return the pages from the first group or entry to the last; None without any."""
+    entries = plan.entries.jumps()
+    starts = [*entries, *(arming.address for arming in plan.armings)]
+    if not starts:
         return None
-    first = armings[0].address & -PAGE
-    last = armings[-1].address + armings[-1].armed_length - 1
-    end = (last & -PAGE) + PAGE
+    first = min(starts) & -PAGE
+    end = (max(starts) + JUMP_LENGTH - 1 & -PAGE) + PAGE
     original = code.content[first - code.base : end - code.base]
-    armed = bytearray(original)
-    for arming in armings:
-        start = arming.address - first
-        armed[start : start + arming.armed_length] = arming.armed
-    return ArmedText(first, original, bytes(armed))
+    changed = bytearray(original)
+    for address, jump in entries.items():
+        changed[address - first : address - first + JUMP_LENGTH] = jump
+    return EntryText(first, original, bytes(changed))
+
+
+def _has_any(unit: Unit, addresses: list[int]) -> bool:
+    """Tell whether one of some addresses, in ascending order, lies in a unit."""
+    return any(
+        bisect_left(addresses, part.start) < bisect_left(addresses, part.end)
+        for part in unit.parts
+    )
 
 
 def _jump(distance: int) -> bytes:

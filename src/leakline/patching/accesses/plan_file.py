@@ -1,20 +1,23 @@
 """Writes plans in the form the runtime maps (native/format/arm_plan.md)."""
 
 import zlib
+from bisect import bisect_left
+from itertools import accumulate
 from pathlib import Path
 from struct import Struct
 
-from leakline.patching.accesses.plan import ArmedText, Arming, ArmPlan
+from leakline.patching.accesses.plan import Arming, ArmPlan, EntryText
 from leakline.patching.code_pages import SharedPage, share_pages
-from leakline.patching.placement import PAGE
+from leakline.patching.placement import JUMP_LENGTH, PAGE
 from leakline.patching.plan_file import text_sum
 
-MAGIC = b"llarm004"
-SUFFIX = ".arm4"
-HEADER = Struct("<8s10I2q2Qq32s")
+MAGIC = b"llarm005"
+SUFFIX = ".arm5"
+HEADER = Struct("<8s13I4x2q2Qqq32s")
 MAPPING = Struct("<qII")
 SITE = Struct("<IiIHH5sBBB")
 STUB_PAGE = Struct("<I")
+PART = Struct("<4IH5sB")
 
 
 def serialise(plan: ArmPlan) -> bytes:
@@ -27,17 +30,23 @@ def serialise(plan: ArmPlan) -> bytes:
         for page in arming.pages:
             stub_pages += STUB_PAGE.pack(index[page])
     tables = b"".join(MAPPING.pack(address, page, 0) for address, page in mappings)
-    tables += sites + stub_pages
-    text = plan.text or ArmedText(0, b"", b"")
-    code = b"".join(bytes(page.code) for page in shared) + text.armed
+    parts = _parts(plan)
+    tables += sites + stub_pages + parts
+    text = plan.text or EntryText(0, b"", b"")
+    entry_stubs = plan.entries.stubs()
+    entry_stubs += bytes(-len(entry_stubs) % PAGE)
+    code = b"".join(bytes(page.code) for page in shared) + text.changed + entry_stubs
     header = HEADER.pack(
         MAGIC,
         len(plan.build_id),
         len(shared),
-        len(text.armed) // PAGE,
+        len(text.changed) // PAGE,
+        len(entry_stubs) // PAGE,
         len(mappings),
         len(sites) // SITE.size,
         len(stub_pages) // STUB_PAGE.size,
+        len(parts) // PART.size,
+        sum(len(unit.parts) for unit in plan.entries.units if unit.is_eager),
         plan.sites,
         sum(plan.left_out.values()),
         zlib.crc32(code),
@@ -45,6 +54,7 @@ def serialise(plan: ArmPlan) -> bytes:
         *plan.gates,
         *text_sum(text.original),
         text.address,
+        plan.entries.stubs_at,
         plan.build_id,
     )
     return header.ljust(PAGE, b"\0") + code + tables
@@ -81,6 +91,31 @@ def _sites(arming: Arming, stub_pages_at: int) -> bytes:
     )
 
 
+def _parts(plan: ArmPlan) -> bytes:
+    """Return the parts, each with the numbers of its first site and of its unit's."""
+    starts = [arming.address for arming in plan.armings]
+    numbers = [0, *accumulate(len(arming.sites) for arming in plan.armings)]
+    original = plan.text or EntryText(0, b"", b"")
+    rows = bytearray()
+    for unit in plan.entries.units:
+        first_of_unit = len(rows) // PART.size
+        for part in unit.parts:
+            first = numbers[bisect_left(starts, part.start)]
+            end = numbers[bisect_left(starts, part.end)]
+            entry = part.entry or part.start
+            at = entry - original.address
+            rows += PART.pack(
+                entry,
+                first,
+                end - first,
+                first_of_unit,
+                len(unit.parts),
+                original.original[at : at + JUMP_LENGTH] if part.entry else b"",
+                part.entry is not None,
+            )
+    return bytes(rows)
+
+
 def is_sound(path: Path, build_id: bytes) -> bool:
     """Tell whether a file is a plan of this version for a module, and undamaged.
 
@@ -95,9 +130,12 @@ def is_sound(path: Path, build_id: bytes) -> bool:
         length,
         pages,
         text_pages,
+        entry_pages,
         mappings,
         sites,
         stub_pages,
+        parts,
+        _,
         _,
         _,
         crc,
@@ -105,8 +143,9 @@ def is_sound(path: Path, build_id: bytes) -> bool:
         *_,
         identity,
     ) = HEADER.unpack_from(content)
-    tables = PAGE * (1 + pages + text_pages)
+    tables = PAGE * (1 + pages + text_pages + entry_pages)
     sizes = mappings * MAPPING.size + sites * SITE.size + stub_pages * STUB_PAGE.size
+    sizes += parts * PART.size
     return (
         (magic, identity[:length]) == (MAGIC, build_id)
         and len(content) == tables + sizes

@@ -53,6 +53,11 @@ class Room:
             return below & -PAGE
         return (self.end + (700 << 20)) & -PAGE
 
+    def take_block(self, size: int) -> int:
+        """Return whole pages at the beginning of the arena."""
+        self._cursor = (self.arena + size + PAGE - 1) & -PAGE
+        return self.arena
+
     def take_anywhere(self, size: int) -> int | None:
         """Return room for a stub that any address near the module serves."""
         if self._cursor == 0:

@@ -98,12 +98,16 @@ class Census:
         left_out: How many were left out, by reason.
         targets: Addresses that branches lead to.
         opaque: Ends of functions with jumps to addresses that are computed.
+        functions: In ascending order of address.
+        crossings: Branches out of a function, by its number, and where they lead.
     """
 
     sites: list[Site] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     targets: set[int] = field(default_factory=set)
     opaque: set[int] = field(default_factory=set)
+    functions: list[Function] = field(default_factory=list)
+    crossings: set[tuple[int, int]] = field(default_factory=set)
 
     def leave_out(self, taken: "Taken") -> None:
         """Leave out the sites whose code is not there to be armed."""
@@ -141,6 +145,7 @@ def find_sites(code: bytes, base: int, functions: Iterable[Function]) -> Census:
         # Tables of hand-written code may overlap; each instruction counts once.
         if seen_until <= function.start and start < end <= len(code):
             seen_until = function.end
+            census.functions.append(function)
             _find_in(code[start:end], function, census)
     return census
 
@@ -153,7 +158,10 @@ def _find_in(code: bytes, function: Function, census: Census) -> None:
         address = decoder.ip
         decoder.decode_out(instruction)
         if instruction.op0_kind == OpKind.NEAR_BRANCH64:
-            census.targets.add(instruction.near_branch_target)
+            target = instruction.near_branch_target
+            census.targets.add(target)
+            if not function.start <= target < function.end:
+                census.crossings.add((len(census.functions) - 1, target))
         elif instruction.flow_control == FlowControl.INDIRECT_BRANCH:
             census.opaque.add(function.end)
         operands = _operands(instruction, function)

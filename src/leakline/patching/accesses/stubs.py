@@ -8,11 +8,14 @@ from leakline.patching.eviction import Plain, moved
 from leakline.patching.operands import encode
 
 _RAX = 0
-_SKIP_RED_ZONE = bytes.fromhex("488d642480 50")  # lea rsp, [rsp - 128]; push rax
+_OVER_RED_ZONE = bytes.fromhex("488d642480")  # lea rsp, [rsp - 128]
+_PUSH_RAX = b"\x50"
 _LEGACY_PREFIXES = frozenset(bytes.fromhex("262e363e6465f2f3"))
 _INDIRECT = 0xFF  # opcode of call and jump through memory
 _REG_FIELD = 0x38
 _JUMP_EXTENSION = 0x20
+
+ENTRY_STUB_BYTES = 20
 
 # One instruction that a stub runs.
 Step = Site | Plain
@@ -45,6 +48,16 @@ def stub(steps: Sequence[Step], number: int, place: int, gate: int) -> bytes:
     return bytes(code)
 
 
+def entry_stub(entry: int, number: int, place: int, gate: int) -> bytes:
+    """Return the code that an entry jumps to, of ENTRY_STUB_BYTES.
+
+    The gate goes back over the red zone when the bytes of the entry are there again.
+    """
+    code = _OVER_RED_ZONE + b"\x68" + pack("<I", number)
+    code += b"\xe8" + _distance(gate, place + len(code) + 5)
+    return code + b"\xe9" + _distance(entry, place + len(code) + 5)
+
+
 def stub_size(steps: Sequence[Step]) -> int:
     """Return the length of the code for some steps."""
     at = steps[0].address
@@ -59,7 +72,7 @@ def _notes(site: Site, number: int, place: int, gate: int) -> bytes:
     head = 2 if site.repeats else 0
     code = bytearray()
     for operand in site.operands:
-        code += _SKIP_RED_ZONE
+        code += _OVER_RED_ZONE + _PUSH_RAX
         code += encode(b"\x8d", _RAX, operand, at=0, wide=True)  # lea rax, operand
         code += b"\x68" + pack("<I", number)
         code += b"\xe8" + _distance(gate, place + head + len(code) + 5)
