@@ -34,13 +34,12 @@ class Expander {
     // What the notes of a group share: read at the first of them, or, when it is the
     // only one, once it is sure that it stamps.
     struct Shared {
-        llvm::Value* runtime;
         llvm::Value* context;
-        llvm::Value* is_special; // left to a function
+        llvm::Value* is_quick; // not left to a function
     };
 
-    Shared share(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
-                 llvm::Value* handed) const;
+    static Shared share(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
+                        llvm::Value* handed);
     void expand_one(llvm::CallInst* call, llvm::Value* handed) const;
     void expand_several(const Group& group, llvm::Value* handed) const;
     void leave_to_function(llvm::CallInst* call, llvm::Value* handed) const;
@@ -115,24 +114,25 @@ void Expander::expand_several(const Group& group, llvm::Value* handed) const {
     llvm::IRBuilder<> builder(group.back());
     llvm::SmallVector<llvm::Value*> are_lost;
     llvm::Value* is_any_lost = builder.getFalse();
+    llvm::Value* tag = load_heap_tag(builder);
     for (llvm::CallInst* call : group) {
-        are_lost.push_back(is_heap_pointer(builder, call->getArgOperand(0)));
+        are_lost.push_back(has_tag(builder, call->getArgOperand(0), tag));
         is_any_lost = builder.CreateOr(is_any_lost, are_lost.back());
     }
     auto* end = llvm::SplitBlockAndInsertIfThen(is_any_lost, group.back(), false);
     builder.SetInsertPoint(end);
     Shared shared = share(builder, *group.back(), handed);
-    llvm::Instruction* slow = nullptr;
     llvm::Instruction* quick = nullptr;
-    llvm::SplitBlockAndInsertIfThenElse(shared.is_special, end, &slow, &quick,
-                                        rarely(module_.getContext()));
+    llvm::Instruction* slow = nullptr;
+    llvm::SplitBlockAndInsertIfThenElse(shared.is_quick, end, &quick, &slow,
+                                        mostly(module_.getContext()));
     builder.SetInsertPoint(slow);
     for (llvm::CallInst* call : group) {
         helpers_.call_lose(
             builder, {call->getArgOperand(0), call->getArgOperand(1), shared.context});
     }
     builder.SetInsertPoint(quick);
-    auto* place = at(builder, shared.runtime, clock_offset);
+    auto* place = fixed_place(builder, clock_address);
     llvm::Value* clock = builder.CreateLoad(builder.getInt64Ty(), place);
     for (auto [call, is_lost] : llvm::zip(group, are_lost)) {
         builder.SetInsertPoint(quick);
@@ -146,15 +146,9 @@ void Expander::expand_several(const Group& group, llvm::Value* handed) const {
 }
 
 Expander::Shared Expander::share(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
-                                 llvm::Value* handed) const {
-    llvm::Value* runtime = helpers_.load_runtime(builder);
+                                 llvm::Value* handed) {
     llvm::Value* context = context_of(builder, call, handed);
-    auto* is_special = builder.CreateICmpNE(
-        builder.CreateOr(
-            builder.CreateXor(Helpers::cached(builder, runtime, context), context),
-            load_mode(builder, runtime)),
-        builder.getInt32(0));
-    return {runtime, context, is_special};
+    return {context, Helpers::is_quick(builder, context)};
 }
 
 // Ticks, and writes the stamp of a heap pointer.
@@ -162,15 +156,14 @@ void Expander::stamp(llvm::Instruction* before, llvm::CallInst* call,
                      const Shared& shared) const {
     llvm::Value* old = call->getArgOperand(0);
     llvm::Value* site = call->getArgOperand(1);
-    llvm::Instruction* slow = nullptr;
     llvm::Instruction* quick = nullptr;
-    llvm::SplitBlockAndInsertIfThenElse(shared.is_special, before, &slow, &quick,
-                                        rarely(module_.getContext()));
+    llvm::Instruction* slow = nullptr;
+    llvm::SplitBlockAndInsertIfThenElse(shared.is_quick, before, &quick, &slow,
+                                        mostly(module_.getContext()));
     llvm::IRBuilder<> builder(slow);
     helpers_.call_stamp(builder, {old, site, shared.context});
     builder.SetInsertPoint(quick);
-    Helpers::write_stamp(builder, old, site, Helpers::count(builder, shared.runtime),
-                         shared.context);
+    Helpers::write_stamp(builder, old, site, Helpers::count(builder), shared.context);
 }
 
 bool is_never_heap(llvm::Value* old) {

@@ -8,21 +8,21 @@
 
 namespace leakline {
 
-llvm::Value* at(llvm::IRBuilder<>& builder, llvm::Value* base, unsigned offset) {
-    return builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), base, offset);
-}
-
-llvm::Value* load_mode(llvm::IRBuilder<>& builder, llvm::Value* runtime) {
-    return builder.CreateLoad(builder.getInt32Ty(), at(builder, runtime, mode_offset));
+llvm::Value* fixed_place(llvm::IRBuilder<>& builder, uint64_t address) {
+    return builder.CreateIntToPtr(builder.getInt64(address), builder.getPtrTy());
 }
 
 llvm::MDNode* rarely(llvm::LLVMContext& context) {
     return llvm::MDBuilder(context).createBranchWeights(1, 1000);
 }
 
+llvm::MDNode* mostly(llvm::LLVMContext& context) {
+    return llvm::MDBuilder(context).createBranchWeights(1000, 1);
+}
+
 Helpers::Helpers(llvm::Module& module)
-    : module_(module), runtime_(module.getNamedGlobal("__leakline_runtime")),
-      note_context_(make_note_context()), stamp_(make_stamp()), lose_(make_lose()) {
+    : module_(module), note_context_(make_note_context()), stamp_(make_stamp()),
+      lose_(make_lose()) {
 }
 
 namespace {
@@ -47,7 +47,7 @@ void Helpers::call_lose(llvm::IRBuilder<>& builder,
 void Helpers::call_lose_from(llvm::IRBuilder<>& builder,
                              llvm::ArrayRef<llvm::Value*> arguments) {
     if (lose_from_ == nullptr) {
-        lose_from_ = make_for_slot("leakline.lose_from", lose_hook_offset, true);
+        lose_from_ = make_for_slot("leakline.lose_from", lose_hook_address, true);
     }
     call(builder, lose_from_, arguments);
 }
@@ -55,32 +55,32 @@ void Helpers::call_lose_from(llvm::IRBuilder<>& builder,
 void Helpers::call_bear(llvm::IRBuilder<>& builder,
                         llvm::ArrayRef<llvm::Value*> arguments) {
     if (bear_ == nullptr) {
-        bear_ = make_for_slot("leakline.bear", bear_hook_offset, false);
+        bear_ = make_for_slot("leakline.bear", bear_hook_address, false);
     }
     call(builder, bear_, arguments);
 }
 
-llvm::Value* Helpers::load_runtime(llvm::IRBuilder<>& builder) const {
-    return builder.CreateLoad(builder.getPtrTy(), runtime_);
-}
-
-llvm::Value* Helpers::count(llvm::IRBuilder<>& builder, llvm::Value* runtime) {
-    auto* place = at(builder, runtime, clock_offset);
+llvm::Value* Helpers::count(llvm::IRBuilder<>& builder) {
+    auto* place = fixed_place(builder, clock_address);
     auto* clock = builder.CreateAdd(builder.CreateLoad(builder.getInt64Ty(), place),
                                     builder.getInt64(1));
     builder.CreateStore(clock, place);
     return clock;
 }
 
-llvm::Value* Helpers::cached(llvm::IRBuilder<>& builder, llvm::Value* runtime,
-                             llvm::Value* context) {
-    auto* cache =
-        builder.CreateLoad(builder.getPtrTy(), at(builder, runtime, cache_offset));
+// A cache has another context at this one's place when it does not know it.
+static llvm::Value* is_in_cache(llvm::IRBuilder<>& builder, llvm::Value* cache,
+                                llvm::Value* context) {
     auto* place = builder.CreateAnd(context, builder.getInt32(context_cache_size - 1));
-    return builder.CreateLoad(
+    auto* known = builder.CreateLoad(
         builder.getInt32Ty(),
         builder.CreateInBoundsGEP(builder.getInt32Ty(), cache,
                                   builder.CreateZExt(place, builder.getInt64Ty())));
+    return builder.CreateICmpEQ(known, context);
+}
+
+llvm::Value* Helpers::is_quick(llvm::IRBuilder<>& builder, llvm::Value* context) {
+    return is_in_cache(builder, fixed_place(builder, quick_contexts_address), context);
 }
 
 void Helpers::write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old,
@@ -88,21 +88,23 @@ void Helpers::write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old,
     auto* granule = builder.CreateAnd(old, builder.getInt64(~(granule_bytes - 1)));
     auto* stamp = builder.CreateIntToPtr(
         builder.CreateAdd(granule, builder.getInt64(shadow_delta)), builder.getPtrTy());
+    auto behind = [&](unsigned offset) {
+        return builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), stamp, offset);
+    };
     builder.CreateStore(clock, stamp);
     builder.CreateAlignedStore(builder.CreatePtrToInt(site, builder.getInt64Ty()),
-                               at(builder, stamp, site_offset), llvm::Align(1));
-    builder.CreateAlignedStore(context, at(builder, stamp, context_offset),
-                               llvm::Align(4));
+                               behind(site_offset), llvm::Align(1));
+    builder.CreateAlignedStore(context, behind(context_offset), llvm::Align(4));
 }
 
 // The first stamp with a context makes the runtime take the stack.
-void Helpers::know_context(llvm::Instruction* before, llvm::Value* runtime,
-                           llvm::Value* context) const {
+void Helpers::know_context(llvm::Instruction* before, llvm::Value* context) const {
     llvm::IRBuilder<> builder(before);
-    auto* known = cached(builder, runtime, context);
-    auto* unknown =
-        llvm::SplitBlockAndInsertIfThen(builder.CreateICmpNE(known, context), before,
-                                        false, rarely(module_.getContext()));
+    auto* cache =
+        builder.CreateLoad(builder.getPtrTy(), fixed_place(builder, cache_address));
+    auto* is_unknown = builder.CreateNot(is_in_cache(builder, cache, context));
+    auto* unknown = llvm::SplitBlockAndInsertIfThen(is_unknown, before, false,
+                                                    rarely(module_.getContext()));
     builder.SetInsertPoint(unknown);
     call(builder, note_context_, {context});
 }
@@ -127,9 +129,8 @@ llvm::Function* Helpers::make_note_context() const {
     auto* function = make("leakline.note_context", {builder.getInt32Ty()});
     builder.SetInsertPoint(
         llvm::BasicBlock::Create(module_.getContext(), "entry", function));
-    auto* runtime = load_runtime(builder);
     auto* hook =
-        builder.CreateLoad(builder.getPtrTy(), at(builder, runtime, hook_offset));
+        builder.CreateLoad(builder.getPtrTy(), fixed_place(builder, hook_address));
     auto* type =
         llvm::FunctionType::get(builder.getVoidTy(), {builder.getInt32Ty()}, false);
     builder.CreateCall(type, hook, {function->getArg(0)});
@@ -148,27 +149,23 @@ llvm::Function* Helpers::make_stamp() const {
     };
     auto* entry = block("entry");
     auto* alone = block("alone");
-    auto* special = block("special");
     auto* shared = block("shared");
     auto* stamp = block("stamp");
     auto* done = block("done");
 
     builder.SetInsertPoint(entry);
-    auto* runtime = load_runtime(builder);
-    auto* mode = load_mode(builder, runtime);
-    builder.CreateCondBr(builder.CreateICmpNE(mode, builder.getInt32(single_thread)),
-                         special, alone, rarely(context));
+    auto* mode =
+        builder.CreateLoad(builder.getInt32Ty(), fixed_place(builder, mode_address));
+    builder.CreateCondBr(builder.CreateICmpEQ(mode, builder.getInt32(single_thread)),
+                         alone, shared);
 
     builder.SetInsertPoint(alone);
-    auto* next = count(builder, runtime);
+    auto* next = count(builder);
     builder.CreateBr(stamp);
 
-    builder.SetInsertPoint(special);
-    builder.CreateCondBr(builder.CreateICmpEQ(mode, builder.getInt32(threads)), shared,
-                         done);
     builder.SetInsertPoint(shared);
     auto* before = builder.CreateAtomicRMW(
-        llvm::AtomicRMWInst::Add, at(builder, runtime, clock_offset),
+        llvm::AtomicRMWInst::Add, fixed_place(builder, clock_address),
         builder.getInt64(1), llvm::Align(8), llvm::AtomicOrdering::Monotonic);
     auto* behind = builder.CreateAdd(before, builder.getInt64(1));
     builder.CreateBr(stamp);
@@ -180,7 +177,7 @@ llvm::Function* Helpers::make_stamp() const {
     write_stamp(builder, function->getArg(0), function->getArg(1), clock,
                 function->getArg(2));
     auto* end = builder.CreateBr(done);
-    know_context(end, runtime, function->getArg(2));
+    know_context(end, function->getArg(2));
     builder.SetInsertPoint(done);
     builder.CreateRetVoid();
     return function;
@@ -208,7 +205,7 @@ llvm::Function* Helpers::make_lose() const {
 
 // Leaves a heap pointer to a hook of the runtime, which is null when births are not
 // wanted.
-llvm::Function* Helpers::make_for_slot(const char* name, unsigned offset,
+llvm::Function* Helpers::make_for_slot(const char* name, uint64_t hook_address,
                                        bool stamps_without_hook) const {
     llvm::LLVMContext& context = module_.getContext();
     llvm::IRBuilder<> builder(context);
@@ -230,8 +227,8 @@ llvm::Function* Helpers::make_for_slot(const char* name, unsigned offset,
     builder.SetInsertPoint(entry);
     builder.CreateCondBr(is_heap_pointer(builder, arguments[0]), refers, done);
     builder.SetInsertPoint(refers);
-    auto* runtime = load_runtime(builder);
-    auto* hook = builder.CreateLoad(builder.getPtrTy(), at(builder, runtime, offset));
+    auto* hook =
+        builder.CreateLoad(builder.getPtrTy(), fixed_place(builder, hook_address));
     builder.CreateCondBr(builder.CreateIsNull(hook), unhooked, hooked);
 
     builder.SetInsertPoint(unhooked);
@@ -242,7 +239,7 @@ llvm::Function* Helpers::make_for_slot(const char* name, unsigned offset,
 
     builder.SetInsertPoint(hooked);
     builder.CreateCall(function->getFunctionType(), hook, arguments);
-    know_context(builder.CreateBr(done), runtime, arguments[2]);
+    know_context(builder.CreateBr(done), arguments[2]);
     builder.SetInsertPoint(done);
     builder.CreateRetVoid();
     return function;

@@ -10,15 +10,12 @@ class Helpers {
   public:
     explicit Helpers(llvm::Module& module);
 
-    // What `__leakline_runtime` points to.
-    llvm::Value* load_runtime(llvm::IRBuilder<>& builder) const;
-
     // Ticks the clock of a process with one thread; returns the new time.
-    static llvm::Value* count(llvm::IRBuilder<>& builder, llvm::Value* runtime);
+    static llvm::Value* count(llvm::IRBuilder<>& builder);
 
-    // The context at the place of the one asked for: another when that is not known.
-    static llvm::Value* cached(llvm::IRBuilder<>& builder, llvm::Value* runtime,
-                               llvm::Value* context);
+    // True when code may stamp by itself: the process has one thread, and the stack of
+    // the context is known.
+    static llvm::Value* is_quick(llvm::IRBuilder<>& builder, llvm::Value* context);
 
     static void write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old,
                             llvm::Value* site, llvm::Value* clock,
@@ -46,13 +43,11 @@ class Helpers {
     llvm::Function* make_note_context() const;
     llvm::Function* make_stamp() const;
     llvm::Function* make_lose() const;
-    llvm::Function* make_for_slot(const char* name, unsigned offset,
+    llvm::Function* make_for_slot(const char* name, uint64_t hook_address,
                                   bool stamps_without_hook) const;
-    void know_context(llvm::Instruction* before, llvm::Value* runtime,
-                      llvm::Value* context) const;
+    void know_context(llvm::Instruction* before, llvm::Value* context) const;
 
     llvm::Module& module_;
-    llvm::GlobalVariable* runtime_;
     llvm::Function* note_context_;
     llvm::Function* stamp_;
     llvm::Function* lose_;
@@ -60,12 +55,11 @@ class Helpers {
     llvm::Function* bear_ = nullptr;
 };
 
-llvm::Value* load_mode(llvm::IRBuilder<>& builder, llvm::Value* runtime);
+// The place at an address that is the same in every process.
+llvm::Value* fixed_place(llvm::IRBuilder<>& builder, uint64_t address);
 
-// The address so many bytes behind another one.
-llvm::Value* at(llvm::IRBuilder<>& builder, llvm::Value* base, unsigned offset);
-
-// Weights of a branch that is hardly ever taken.
+// Weights of a branch that is hardly ever taken, and of one that hardly ever is not.
 llvm::MDNode* rarely(llvm::LLVMContext& context);
+llvm::MDNode* mostly(llvm::LLVMContext& context);
 
 } // namespace leakline

@@ -29,24 +29,10 @@ llvm::GlobalVariable* shared_variable(llvm::Module& module, llvm::Constant* init
     return variable;
 }
 
-// Points to a clock that nobody reads until a runtime takes over, with a cache that no
-// context is in.
-llvm::GlobalVariable* runtime_variable(llvm::Module& module) {
-    llvm::LLVMContext& context = module.getContext();
-    auto* number = llvm::Type::getInt32Ty(context);
-    auto* empty = shared_variable(module,
-                                  llvm::ConstantAggregateZero::get(
-                                      llvm::ArrayType::get(number, context_cache_size)),
-                                  "__leakline_no_contexts");
-    auto* clock = llvm::Type::getInt64Ty(context);
-    // No hooks, and what only trampolines read.
-    auto* rest = llvm::ArrayType::get(clock, page_words_behind_cache);
-    auto* nobody =
-        llvm::ConstantStruct::getAnon({llvm::ConstantInt::get(clock, 0),
-                                       llvm::ConstantInt::get(number, StampMode::off),
-                                       empty, llvm::ConstantAggregateZero::get(rest)});
-    auto* idle = shared_variable(module, nobody, "__leakline_idle");
-    return shared_variable(module, idle, "__leakline_runtime");
+// Nothing is a heap pointer until a runtime takes over.
+llvm::GlobalVariable* heap_tag_variable(llvm::Module& module) {
+    return shared_variable(module, llvm::ConstantInt::get(word(module), no_heap_tag),
+                           heap_tag_name);
 }
 
 llvm::GlobalVariable* section_bound(llvm::Module& module, const char* prefix) {
@@ -115,7 +101,7 @@ SiteTable::SiteTable(llvm::Module& module)
                             llvm::Type::getInt8Ty(module.getContext()),
                             llvm::Type::getInt8Ty(module.getContext()),
                             llvm::Type::getInt64Ty(module.getContext())})),
-      runtime_(runtime_variable(module)) {
+      heap_tag_(heap_tag_variable(module)) {
     write_note();
     name_units();
 }
@@ -231,10 +217,10 @@ void SiteTable::write_note() {
     };
     note->setInitializer(llvm::ConstantStruct::get(
         type,
-        {number(9), number(16), number(1), name,
+        {number(9), number(16), number(2), name,
          relative(section_bound(module_, "__start_"), note, 6),
          relative(section_bound(module_, "__stop_"), note, 7),
-         relative(runtime_, note, 8), relative(allocating_finder(module_), note, 9)}));
+         relative(heap_tag_, note, 8), relative(allocating_finder(module_), note, 9)}));
     note->setSection(".note.leakline");
     note->setAlignment(llvm::Align(4));
     llvm::appendToUsed(module_, {note, unused});

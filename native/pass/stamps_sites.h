@@ -50,11 +50,6 @@ class SiteTable {
     // A list that all sites of one variable share.
     Births births(llvm::ArrayRef<unsigned> lines);
 
-    // Where the runtime leaves the address of what stamps need; null without runtime.
-    llvm::GlobalVariable* runtime() const {
-        return runtime_;
-    }
-
   private:
     llvm::Constant* descriptor(const Site& site, llvm::Constant* births,
                                llvm::Constant* place);
@@ -66,7 +61,7 @@ class SiteTable {
 
     llvm::Module& module_;
     llvm::StructType* type_;
-    llvm::GlobalVariable* runtime_;
+    llvm::GlobalVariable* heap_tag_;
     llvm::StringMap<llvm::Constant*> texts_;
 };
 

@@ -54,10 +54,23 @@ static void threads_agree(void) {
     CHECK(wrong == 0);
 }
 
+// A context is asked for when code met it that may not stamp with it by itself.
+static void only_one_thread_stamps_in_line(struct ll_loss_page* page) {
+    CHECK(page->quick_contexts[0] != 0 && page->quick_contexts[9] == 0);
+    (void)ll_context_is_known(9);
+    CHECK(page->quick_contexts[9] == 9);
+    ll_loss_page_forget_contexts(page);
+    page->mode = 1;
+    (void)ll_context_is_known(9);
+    CHECK(page->quick_contexts[9] == 0 && page->cache[9] == 9);
+    page->mode = 0;
+}
+
 int main(void) {
-    struct ll_loss_page page = {0};
+    static struct ll_loss_page page;
     CHECK(ll_contexts_start(&page, no_hook));
     CHECK(page.cache != NULL && page.hook == no_hook);
+    only_one_thread_stamps_in_line(&page);
     unknown_contexts_have_no_stack();
     a_context_keeps_its_first_stack();
     a_stack_that_could_not_be_taken_is_not_kept();

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "patch/shadow.h"
+#include "patch/hooks.h"
+#include "patch/loss_page.h"
 
 struct note {
     uint32_t name_bytes;
@@ -14,7 +15,7 @@ struct note {
     char name[12];
     int32_t start;
     int32_t end;
-    int32_t runtime;
+    int32_t heap_tag;
     int32_t find_allocating;
 };
 
@@ -30,7 +31,7 @@ static struct {
     struct short_note other;
     struct note ours;
     char table[3 * 32];
-    void* runtime;
+    uint32_t heap_tag;
     char code;
 } module;
 
@@ -40,11 +41,11 @@ static int32_t distance(const void* target, const int32_t* field) {
 
 static void make_module(void) {
     module.other = (struct short_note){4, 12, 1, "GNU", {0}};
-    module.ours = (struct note){.name_bytes = 9, .content_bytes = 16, .type = 1};
+    module.ours = (struct note){.name_bytes = 9, .content_bytes = 16, .type = 2};
     memcpy(module.ours.name, "Leakline", 9);
     module.ours.start = distance(module.table, &module.ours.start);
     module.ours.end = distance(module.table + sizeof module.table, &module.ours.end);
-    module.ours.runtime = distance(&module.runtime, &module.ours.runtime);
+    module.ours.heap_tag = distance(&module.heap_tag, &module.ours.heap_tag);
     module.ours.find_allocating = distance(&module.code, &module.ours.find_allocating);
 }
 
@@ -53,7 +54,7 @@ static void note_is_found(void) {
     CHECK(ll_sites_read(&module.ours, sizeof module.ours, &sites));
     CHECK(sites.start == (uintptr_t)module.table);
     CHECK(sites.end == sites.start + sizeof module.table);
-    CHECK(sites.runtime == &module.runtime);
+    CHECK(sites.heap_tag == &module.heap_tag);
     CHECK((uintptr_t)sites.find_allocating == (uintptr_t)&module.code);
 }
 
@@ -61,7 +62,7 @@ static void other_notes_are_passed_over(void) {
     struct ll_sites sites;
     size_t size = sizeof module.other + sizeof module.ours;
     CHECK(ll_sites_read(&module.other, size, &sites));
-    CHECK(sites.runtime == &module.runtime);
+    CHECK(sites.heap_tag == &module.heap_tag);
     CHECK(!ll_sites_read(&module.other, sizeof module.other, &sites));
 }
 
@@ -86,7 +87,7 @@ static void all_of_the_table_are_sites(void) {
     struct ll_sites sites;
     CHECK(ll_sites_read(&module.ours, sizeof module.ours, &sites));
     ll_sites_register(&sites);
-    CHECK(module.runtime == (void*)LL_LOSS_CLOCK);
+    CHECK(module.heap_tag == LL_HEAP_TAG);
     CHECK(ll_is_site(sites.start));
     CHECK(ll_is_site(sites.end - 1));
     CHECK(!ll_is_site(sites.start - 1));
@@ -108,16 +109,29 @@ static void unloaded_modules_are_forgotten(void) {
 
 static void withdrawn_modules_are_as_before(void) {
     struct ll_sites sites;
-    module.runtime = &module;
+    module.heap_tag = UINT32_MAX;
     CHECK(ll_sites_read(&module.ours, sizeof module.ours, &sites));
     ll_sites_register(&sites);
-    CHECK(module.runtime != &module);
+    CHECK(module.heap_tag == LL_HEAP_TAG);
     ll_sites_withdraw();
-    CHECK(module.runtime == &module);
+    CHECK(module.heap_tag == UINT32_MAX);
     CHECK(!ll_is_site(sites.start));
 }
 
+static void modules_loaded_among_threads_leave_stamps_to_functions(void) {
+    struct ll_sites sites;
+    ll_loss_page()->quick_contexts[5] = 5;
+    ll_sites_lock_clock();
+    CHECK(ll_loss_page()->mode == 0 && ll_loss_page()->quick_contexts[5] == 5);
+    CHECK(ll_sites_read(&module.ours, sizeof module.ours, &sites));
+    ll_sites_register(&sites);
+    CHECK(ll_loss_page()->mode == 1 && ll_loss_page()->quick_contexts[5] == 0);
+    ll_sites_withdraw();
+}
+
 int main(void) {
+    uintptr_t heap_bytes = 0;
+    CHECK(ll_hooks_start(&heap_bytes));
     make_module();
     note_is_found();
     other_notes_are_passed_over();
@@ -126,5 +140,6 @@ int main(void) {
     all_of_the_table_are_sites();
     unloaded_modules_are_forgotten();
     withdrawn_modules_are_as_before();
+    modules_loaded_among_threads_leave_stamps_to_functions();
     return failures != 0;
 }

@@ -4,9 +4,6 @@
 
 #include "os/memory.h"
 
-// As in format/sites.md.
-enum { CACHE_SIZE = 4096 };
-
 // A table that is never full enough to be slow: later contexts have no stack.
 enum { TABLE_BITS = 20, TABLE_SIZE = 1 << TABLE_BITS, PROBES_MAX = 64 };
 
@@ -14,13 +11,17 @@ enum { TABLE_BITS = 20, TABLE_SIZE = 1 << TABLE_BITS, PROBES_MAX = 64 };
 // context, and the stack's node above it. 0: free; a stack is never node 0.
 static uint64_t* table;
 
-static uint32_t cache[CACHE_SIZE];
+static uint32_t cache[LL_CONTEXTS_CACHED];
+
+static struct ll_loss_page* page; // NULL before the start
 
 // A cache of zeros knows the context 0, which is that of a thread's first function.
-bool ll_contexts_start(struct ll_loss_page* page, void (*hook)(uint32_t context)) {
+bool ll_contexts_start(struct ll_loss_page* shared, void (*hook)(uint32_t context)) {
     table = ll_memory_map(TABLE_SIZE * sizeof *table);
+    page = shared;
     page->cache = cache;
     page->hook = hook;
+    ll_loss_page_forget_contexts(page);
     return table != NULL;
 }
 
@@ -42,7 +43,11 @@ static uint64_t* find(uint32_t context) {
 }
 
 bool ll_context_is_known(uint32_t context) {
-    __atomic_store_n(&cache[context % CACHE_SIZE], context, __ATOMIC_RELAXED);
+    size_t place = context % LL_CONTEXTS_CACHED;
+    __atomic_store_n(&cache[place], context, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&page->mode, __ATOMIC_RELAXED) == 0) {
+        __atomic_store_n(&page->quick_contexts[place], context, __ATOMIC_RELAXED);
+    }
     const uint64_t* word = find(context);
     return word == NULL || __atomic_load_n(word, __ATOMIC_RELAXED) != 0;
 }

@@ -10,7 +10,7 @@
 // Lets code that stamps call `hook` with each context that it sees for the first time,
 // or again after others took its place in a cache. False when memory ran out: stamps
 // then have no stacks.
-bool ll_contexts_start(struct ll_loss_page* page, void (*hook)(uint32_t context));
+bool ll_contexts_start(struct ll_loss_page* shared, void (*hook)(uint32_t context));
 
 // Remembers the stack of a context that is new. Takes no lock; safe in signal handlers.
 void ll_context_learn(uint32_t context, ll_site stack);

@@ -200,7 +200,7 @@ static void fill(void) {
     ll_syscall(SYS_mprotect, table, LL_PAGE_SIZE, PROT_READ);
 }
 
-enum { PAGES_BYTES = 2 * LL_PAGE_SIZE };
+enum { PAGES_BYTES = LL_PAGE_SIZE + sizeof(struct ll_loss_page) };
 _Static_assert(LL_LOSS_PAGE == LL_HOOK_TABLE + LL_PAGE_SIZE, "mapped together");
 
 static bool map_pages(void) {

@@ -1,11 +1,13 @@
-// What code that stamps shares with the runtime: trampolines find it at LL_LOSS_PAGE
-// (format/plan.md), compiled code by `__leakline_runtime` (format/sites.md).
+// What code that stamps shares with the runtime, at LL_LOSS_PAGE: trampolines
+// (format/plan.md) and code that `leakline cc` compiled (format/sites.md).
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
 #include "patch/shadow.h"
+
+enum { LL_CONTEXTS_CACHED = 4096 };
 
 struct ll_loss_page {
     uint64_t clock;
@@ -21,13 +23,17 @@ struct ll_loss_page {
     // memory loses or gets; NULL while births are not wanted. `site` is where.
     void (*lose)(uint64_t pointer, uintptr_t site, uint32_t context, uintptr_t slot);
     void (*bear)(uint64_t pointer, uintptr_t site, uint32_t context, uintptr_t slot);
+    // On pages of its own: contexts with which compiled code may stamp by itself,
+    // placed as in the cache. None while there are threads.
+    _Alignas(4096) uint32_t quick_contexts[LL_CONTEXTS_CACHED];
 };
 
 _Static_assert(offsetof(struct ll_loss_page, mode) == 8 &&
                    offsetof(struct ll_loss_page, cache) == 16 &&
                    offsetof(struct ll_loss_page, hook) == 24 &&
                    offsetof(struct ll_loss_page, lose) == 56 &&
-                   offsetof(struct ll_loss_page, bear) == 64,
+                   offsetof(struct ll_loss_page, bear) == 64 &&
+                   offsetof(struct ll_loss_page, quick_contexts) == 4096,
                "as compiled into programs");
 _Static_assert(LL_LOSS_PAGE + offsetof(struct ll_loss_page, stamp_limit) ==
                        LL_STAMP_LIMIT &&
@@ -39,4 +45,12 @@ _Static_assert(LL_LOSS_PAGE + offsetof(struct ll_loss_page, stamp_limit) ==
 
 LL_INLINE LL_IN_HOOK struct ll_loss_page* ll_loss_page(void) {
     return (struct ll_loss_page*)LL_LOSS_PAGE;
+}
+
+// All stamps of compiled code are left to functions until contexts are entered again. A
+// place of the table is free while it has a context that belongs elsewhere.
+LL_INLINE void ll_loss_page_forget_contexts(struct ll_loss_page* page) {
+    for (size_t i = 0; i < LL_CONTEXTS_CACHED; i++) {
+        *(volatile uint32_t*)&page->quick_contexts[i] = i == 0;
+    }
 }

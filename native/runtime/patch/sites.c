@@ -5,7 +5,7 @@
 
 #include "patch/loss_page.h"
 
-enum { MODULES_MAX = 512, NOTE_TYPE = 1 };
+enum { MODULES_MAX = 512, NOTE_TYPE = 2 };
 
 // What code that stamps finds beside the clock; 0: one thread.
 enum { MODE_THREADS = 1 };
@@ -14,12 +14,13 @@ static const char note_name[] = "Leakline";
 
 struct registered {
     struct ll_sites sites;
-    void* idle; // what the module pointed to before
+    uint32_t idle_tag; // what the module had before
     bool is_loaded;
 };
 
 static struct registered modules[MODULES_MAX];
 static size_t module_count;
+static bool is_locked; // the process has had threads
 
 // A distance in the note is relative to its own place.
 static uintptr_t follow(const int32_t* distance) {
@@ -46,7 +47,7 @@ bool ll_sites_read(const void* notes, size_t size_bytes, struct ll_sites* result
             *result = (struct ll_sites){
                 .start = follow(content),
                 .end = follow(content + 1),
-                .runtime = (void**)follow(content + 2),
+                .heap_tag = (uint32_t*)follow(content + 2),
                 .find_allocating = (const uint64_t* (*)(void))follow(content + 3)};
             return true;
         }
@@ -64,9 +65,16 @@ static struct registered* find(uintptr_t start) {
     return NULL;
 }
 
+// Code that stamps by itself must not be half-way through.
+static void lock_clock(void) {
+    struct ll_loss_page* page = ll_loss_page();
+    *(volatile uint32_t*)&page->mode = MODE_THREADS;
+    ll_loss_page_forget_contexts(page);
+}
+
 void ll_sites_register(const struct ll_sites* sites) {
     struct registered* known = find(sites->start);
-    if (known != NULL && *sites->runtime == ll_loss_page()) {
+    if (known != NULL && *sites->heap_tag == LL_HEAP_TAG) {
         known->is_loaded = true;
         return;
     }
@@ -80,8 +88,11 @@ void ll_sites_register(const struct ll_sites* sites) {
         known = &modules[module_count++];
     }
     *known = (struct registered){
-        .sites = *sites, .idle = *sites->runtime, .is_loaded = true};
-    *sites->runtime = ll_loss_page();
+        .sites = *sites, .idle_tag = *sites->heap_tag, .is_loaded = true};
+    if (is_locked) {
+        lock_clock();
+    }
+    *sites->heap_tag = LL_HEAP_TAG;
 }
 
 void ll_sites_begin_census(void) {
@@ -99,15 +110,16 @@ void ll_sites_end_census(void) {
 }
 
 void ll_sites_lock_clock(void) {
-    if (module_count > 0) {
-        *(volatile uint32_t*)&ll_loss_page()->mode = MODE_THREADS;
+    if (!is_locked && module_count > 0) {
+        lock_clock();
     }
+    is_locked = true;
 }
 
 void ll_sites_withdraw(void) {
     for (size_t i = 0; i < module_count; i++) {
         if (modules[i].sites.start != 0) {
-            *modules[i].sites.runtime = modules[i].idle;
+            *modules[i].sites.heap_tag = modules[i].idle_tag;
         }
     }
     module_count = 0;

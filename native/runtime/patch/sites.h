@@ -1,6 +1,6 @@
 // Modules that `leakline cc` compiled: they stamp losses themselves, and name the place
 // by a descriptor in their own table of sites (format/sites.md). Callers see to it that
-// the clock's page is mapped while a module is registered.
+// the loss page is mapped while a module is registered.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 struct ll_sites {
     uintptr_t start; // of the table
     uintptr_t end;
-    void** runtime; // where its code finds the clock
+    uint32_t* heap_tag; // by which its code knows pointers to the heap
     // Where the calling thread has what its code hands to functions of the heap.
     const uint64_t* (*find_allocating)(void);
 };
