@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from leakline.cli.environment import runtime_library
-from leakline.patching.accesses.plan_file import SUFFIX
+from leakline.patching.accesses.plan_file import HEADER, SUFFIX
 from leakline.recording.create import create_recording
+from leakline.symbols.elf import read_elf
 
 from .conftest import LEAKLINE, Outcome
 from .test_loss_unnoticed import plan_folder
@@ -159,6 +160,27 @@ def test_what_both_lenses_agree_on_is_exact(
             assert finding["confidence"] == "exact"
             assert bounds["lower_s"] <= bounds["upper_s"]
     assert not any("contradicts" in text for text in report["run"]["not_seen"])
+
+
+def test_only_code_that_was_entered_has_stubs(watch: Callable[..., Outcome]) -> None:
+    outcome = watch(["cat", "/proc/self/maps"], "--lens", "accesses")
+    libc = next(
+        line.split()[-1] for line in outcome.stdout.splitlines() if "/libc.so" in line
+    )
+    plan = plan_folder() / (read_elf(Path(libc)).build_id.hex() + SUFFIX)
+    mappings = HEADER.unpack_from(plan.read_bytes())[5]
+    stubs = [line for line in outcome.stdout.splitlines() if " r-xs " in line]
+    assert 0 < len(stubs) < mappings / 3
+
+
+def test_code_whose_stubs_find_no_room_runs_and_is_counted(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    program = build("accesses_crowded.c", "-O1")
+    plain = subprocess.run([program], capture_output=True, check=True, text=True)
+    outcome = watch([program], "--lens", "accesses")
+    assert outcome.stdout == plain.stdout
+    assert sum("found no room" in text for text in outcome.report["run"]["not_seen"])
 
 
 def test_code_made_at_run_time_is_named_as_not_seen(

@@ -35,6 +35,7 @@ KNOWN_DIFFERENCE = re.compile(r"\bF[NP]_\w+")
 
 # Programs that end by themselves, with the words that they are started with.
 RUNS: dict[str, tuple[str, ...]] = {
+    "accesses_crowded.c": (),
     "accesses_idle.c": (),
     "accesses_kernel.c": (),
     "accesses_made_code.c": (),

@@ -16,9 +16,11 @@ enum {
     CHANGES_MAX = 32,
     // Fewer in a window, which is to see much of what the program does.
     WINDOW_CHANGES_MAX = 2,
-    // New places that may have their stubs and tables in memory. A program starts so
-    // fast that it runs thousands before the scheduler's next pass.
+    // New places that may have their stubs and tables in memory, and more of them, one
+    // in so many, where there are many already. A program starts so fast that it runs
+    // thousands before the scheduler's next pass.
     UNSETTLED_MAX = 32,
+    UNSETTLED_SHARE = 64,
 };
 
 struct ll_arm ll_arm;
@@ -63,7 +65,8 @@ static uint32_t stack_at(uintptr_t pc, uintptr_t sp, uintptr_t rbp,
 static void settle_new_places(void) {
     uint32_t settled = __atomic_load_n(&ll_arm.settled_places, __ATOMIC_RELAXED);
     uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_RELAXED);
-    if (count - settled < UNSETTLED_MAX || ll_arm.stack_at == NULL || is_walking) {
+    uint32_t most = UNSETTLED_MAX + settled / UNSETTLED_SHARE;
+    if (count - settled < most || ll_arm.stack_at == NULL || is_walking) {
         return;
     }
     is_walking = true;
