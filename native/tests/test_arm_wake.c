@@ -14,10 +14,10 @@ enum {
     PAGE = 4096,
     // Pages of the address space, from the module's bias on.
     TEXT = 0,
-    GATE = 4,
-    ENTRY_STUBS = 6,
-    STUBS = 8,
-    ALL = 16,
+    GATE = 1,
+    ENTRY_STUBS = 2,
+    STUBS = 3,
+    ALL = 4,
     // Offsets of the functions, and what they return.
     WATCHED = 0x100,
     BESIDE = 0x140,
@@ -72,7 +72,7 @@ static struct ll_arm_part parts[PARTS] = {
 };
 static struct ll_arm_module module;
 static uint8_t* text;
-static uint8_t fit, awake;
+static uint8_t fit, awake, room;
 
 // lea rsp, [rsp - 128]; push number; call gate; jmp back: as plans have it.
 static void write_entry_stub(uint8_t* stub, uint8_t* place, uint32_t number) {
@@ -112,17 +112,20 @@ static void write_text(void) {
 }
 
 static void start(void) {
+    // Where nobody else maps anything while some of the pages are free.
+    void* apart = (void*)0x551000000000;
     uint8_t* all =
-        mmap(NULL, ALL * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(apart, ALL * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(all + PAGE, (ALL - 1) * PAGE);
     CHECK(mprotect(all, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
     text = all;
-    fit = awake = 0;
+    fit = awake = room = 0;
     module = (struct ll_arm_module){
         .wake = ll_wake_part,
         .bias = (uintptr_t)text,
         .fit = &fit,
         .awake = &awake,
+        .rooms = &room,
         .plan = {.header = &header,
                  .mappings = &mapping,
                  .sites = &site,

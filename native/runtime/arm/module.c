@@ -160,6 +160,23 @@ static int arm_all(struct ll_arm_module* module, const struct ll_patch_target* t
     return refused;
 }
 
+// One mapping for all: most modules are small, and have many others beside them.
+static bool make_tables(struct ll_arm_module* module) {
+    const struct ll_arm_header* header = module->plan.header;
+    size_t rows = (header->site_count / LL_ARM_ROW + 1) * sizeof *module->row_of;
+    size_t fit = header->site_count / 8 + 1;
+    size_t awake = header->part_count / 8 + 1;
+    uint8_t* tables = ll_memory_map(rows + fit + awake + header->mapping_count);
+    if (tables == NULL) {
+        return false;
+    }
+    module->row_of = (uint32_t*)tables;
+    module->fit = tables + rows;
+    module->awake = module->fit + fit;
+    module->rooms = module->awake + awake;
+    return true;
+}
+
 static void prepare(struct ll_arm_module* module, const struct ll_patch_target* target,
                     uintptr_t twin_distance) {
     module->range = &ll_range;
@@ -169,11 +186,7 @@ static void prepare(struct ll_arm_module* module, const struct ll_patch_target* 
     module->bias = target->bias;
     module->records = ll_arm.records;
     module->rows = ll_arm.rows;
-    module->row_of = ll_memory_map((module->plan.header->site_count / LL_ARM_ROW + 1) *
-                                   sizeof *module->row_of);
     module->wake = ll_wake_part;
-    module->fit = ll_memory_map(module->plan.header->site_count / 8 + 1);
-    module->awake = ll_memory_map(module->plan.header->part_count / 8 + 1);
 }
 
 struct ll_arm_result ll_arm_module(const char* folder,
@@ -197,8 +210,7 @@ struct ll_arm_result ll_arm_module(const char* folder,
     module_count++;
     result.sites = module->plan.header->sites_seen;
     prepare(module, target, twin_distance);
-    if (module->row_of == NULL || module->fit == NULL || module->awake == NULL ||
-        !ll_stubs_start(module)) {
+    if (!make_tables(module) || !ll_stubs_start(module)) {
         // What was mapped stays: this happens once, and nothing jumps there.
         ll_arm_plan_close(&module->plan);
         return result;

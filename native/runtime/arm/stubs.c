@@ -64,8 +64,7 @@ static bool map_gate(const struct ll_arm_module* module, int64_t address) {
 }
 
 bool ll_stubs_start(struct ll_arm_module* module) {
-    module->rooms = ll_memory_map(module->plan.header->mapping_count + 1);
-    return module->rooms != NULL && map_gate(module, module->plan.header->gates[0]) &&
+    return map_gate(module, module->plan.header->gates[0]) &&
            map_gate(module, module->plan.header->gates[1]);
 }
 
@@ -228,6 +227,7 @@ void ll_stubs_unmap(struct ll_arm_module* module) {
         if (module->rooms[i] == LL_ARM_ROOM_TAKEN) {
             uintptr_t page = module->bias + (uintptr_t)module->plan.mappings[i].address;
             ll_syscall(SYS_munmap, page, LL_PAGE_SIZE);
+            module->rooms[i] = LL_ARM_ROOM_WANTED;
             uncount_mapping();
         }
     }
@@ -238,7 +238,6 @@ void ll_stubs_unmap(struct ll_arm_module* module) {
         }
     }
     ll_stubs_let_lazy_go(module);
-    ll_memory_unmap(module->rooms, module->plan.header->mapping_count + 1);
 }
 
 // Pages to be given back, by hash; 0: none. Most sites share theirs with others, and

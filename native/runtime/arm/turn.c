@@ -20,7 +20,7 @@ enum {
     // in so many, where there are many already. A program starts so fast that it runs
     // thousands before the scheduler's next pass.
     UNSETTLED_MAX = 32,
-    UNSETTLED_SHARE = 64,
+    UNSETTLED_SHARE = 256,
 };
 
 struct ll_arm ll_arm;
