@@ -163,6 +163,19 @@ static void test_files_that_others_may_have_written_are_refused(void) {
 static void test_the_sum_is_adler_32(void) {
     CHECK(ll_plan_sum(LL_PLAN_SUM_BEGIN, "", 0) == 1);
     CHECK(ll_plan_sum(LL_PLAN_SUM_BEGIN, "Wikipedia", 9) == 0x11e60398);
+    static char most[3 * 5552 + 21];
+    memset(most, 0xff, sizeof most);
+    for (size_t size = sizeof most; size > 0; size -= size > 100 ? 67 : 1) {
+        uint32_t first = 65520;
+        uint32_t second = 65519;
+        uint32_t begin = second << 16 | first;
+        for (size_t i = 0; i < size; i++) {
+            first = (first + (uint8_t)most[i]) % 65521;
+            second = (second + first) % 65521;
+        }
+        CHECK(ll_plan_sum(begin, most, size) == (second << 16 | first));
+        most[size - 1] = (char)(size * 7);
+    }
 }
 
 int main(void) {

@@ -38,24 +38,6 @@ static bool is_safe(int file, struct stat* status) {
     return owned && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-uint32_t ll_plan_sum(uint32_t sum, const char* data, size_t size_bytes) {
-    enum { MODULUS = 65521, STRIDE = 5552 };
-    const uint8_t* byte = (const uint8_t*)data;
-    uint32_t first = sum & 0xffff;
-    uint32_t second = sum >> 16;
-    while (size_bytes > 0) {
-        size_t count = size_bytes < STRIDE ? size_bytes : STRIDE;
-        size_bytes -= count;
-        for (; count > 0; count--) {
-            first += *byte++;
-            second += first;
-        }
-        first %= MODULUS;
-        second %= MODULUS;
-    }
-    return second << 16 | first;
-}
-
 enum ll_plan_verdict ll_plan_file_open(const char* folder, const uint8_t* build_id,
                                        uint32_t build_id_length, const char* suffix,
                                        struct ll_plan_file* plan) {
