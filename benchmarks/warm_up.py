@@ -1,7 +1,7 @@
 """`python -m benchmarks.warm_up`: what lens `accesses` costs at the start, and then.
 
-Every program does some work and five times as much of it. The difference is work of a
-program whose code was sampled before; what the shorter run costs beyond that is the
+Every program works for a second or so, and five times as long. The difference is work
+of a program whose code was sampled before; what the shorter run costs beyond that is the
 warm-up, in which all code is armed. A difference doubles the noise of its parts, so it
 is that of the least times over all rounds.
 """
@@ -25,7 +25,8 @@ from benchmarks.modes import (
 from benchmarks.table import markdown
 from benchmarks.workloads import PROGRAMS, nginx, redis, text_file, wrapped
 
-MORE = 5
+SHORTER = 2  # amounts of work
+LONGER = 10
 MODES = (PLAIN, LEAKLINE, LEAKLINE_ACCESSES)
 
 Work = Callable[[Path, Wrapping, int], Cost]
@@ -110,7 +111,8 @@ def measure(work: Work, scratch: Path, rounds: int) -> list[str]:
             one[LEAKLINE_ACCESSES][1].peak_kib / one[mode][1].peak_kib for one in costs
         )
 
-    warm_up = least(LEAKLINE_ACCESSES, 0) - later(LEAKLINE_ACCESSES) / (MORE - 1)
+    share = SHORTER / (LONGER - SHORTER)
+    warm_up = least(LEAKLINE_ACCESSES, 0) - share * later(LEAKLINE_ACCESSES)
     return [
         f"{later(LEAKLINE) / later(PLAIN):.3f}",
         f"{later(LEAKLINE_ACCESSES) / later(PLAIN):.3f}",
@@ -122,7 +124,8 @@ def measure(work: Work, scratch: Path, rounds: int) -> list[str]:
 
 
 def _both(work: Work, scratch: Path, mode: Mode) -> tuple[Cost, Cost]:
-    return work(scratch, mode.wrap(scratch), 1), work(scratch, mode.wrap(scratch), MORE)
+    shorter = work(scratch, mode.wrap(scratch), SHORTER)
+    return shorter, work(scratch, mode.wrap(scratch), LONGER)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 enum { STRETCH_TICKS = 1 << 18, TICK_NS = 10000000 };
 
 uint64_t ll_touch_tick;
+uint32_t ll_looks_left;
 
 uint64_t ll_tick_of_ns(uint64_t cpu_ns) {
     uint64_t tick_ns = TICK_NS;

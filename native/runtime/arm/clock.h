@@ -4,6 +4,10 @@
 #pragma once
 #include <stdint.h>
 
+// How much more may be looked at that is neither armed nor disarmed. Filled up by the
+// scheduler, so that this costs the same however much the program does.
+extern uint32_t ll_looks_left;
+
 // The current tick. It is never ahead of the true time, so a staleness computed from it
 // is never too small. Written by the scheduler.
 extern uint64_t ll_touch_tick;

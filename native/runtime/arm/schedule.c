@@ -27,6 +27,7 @@ enum {
     // With everything armed all the time, a window ends and the next one begins.
     ALWAYS_WINDOW_NS = 250000000,
     NS_PER_US = 1000,
+    LOOKS = 512, // after each pass, at the least
 };
 
 struct ll_lock ll_arm_lock;
@@ -131,7 +132,7 @@ static void take_over_ended(uint64_t now) {
         struct ll_arm_record* record = &ll_arm.records[place];
         uint32_t next = record->next;
         disarm_poked(record);
-        ll_stub_let_go(ll_arm_place_of(record));
+        record->stub_ran = 1;
         plan_next(record, now);
         ll_due_add(&schedule.due, record);
         place = next;
@@ -182,11 +183,11 @@ static void look_through_window(uint64_t cpu_ns) {
     schedule.spent_ns += cost_ns;
     schedule.window_due_ns =
         cpu_ns + ll_budget_pause_ns(&schedule.budget, cost_ns, cpu_ns);
-    ll_places_visit(1, let_go);
 }
 
 // New places were read from the tables of plans, and their stubs ran for the first
-// time; those of others ran in bursts or in a window.
+// time. Those that ran in bursts stay until the next window: they are likely to run
+// again, and to map a page anew costs more than a burst.
 static void let_pages_go(void) {
     uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_RELAXED);
     uint32_t settled = ll_arm.settled_places;
@@ -211,9 +212,16 @@ void ll_schedule_let_pages_go(void) {
     ll_signals_restore(mask);
 }
 
+static void allow_looks(void) {
+    if (__atomic_load_n(&ll_looks_left, __ATOMIC_RELAXED) < LOOKS) {
+        __atomic_store_n(&ll_looks_left, LOOKS, __ATOMIC_RELAXED);
+    }
+}
+
 void ll_schedule_pass(void) {
     uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     __atomic_store_n(&ll_touch_tick, ll_tick_of_ns(cpu_ns), __ATOMIC_RELAXED);
+    allow_looks();
     ll_lock_take(&ll_arm_lock);
     schedule.counts.passes++;
     measure_stamps();

@@ -6,6 +6,7 @@
 #include "arm/clock.h"
 #include "arm/places.h"
 #include "arm/schedule.h"
+#include "arm/stubs.h"
 #include "os/syscall.h"
 
 enum {
@@ -42,11 +43,22 @@ static void open_site(const struct ll_arm_place* place, struct ll_arm_record* re
 }
 
 static void close_site(const struct ll_arm_place* place, struct ll_arm_record* record) {
+    if (record->left != 0) {
+        record->stub_ran = 1;
+    }
     if (change_state(record, LL_ARM_WINDOW, LL_ARM_IDLE)) {
         ll_change_disarm(place->module, &place->site);
     } else if (record->state == LL_ARM_BURST && record->left > UINT16_MAX) {
         // Its burst went on for the window.
         record->left = 1;
+    }
+}
+
+static void let_stub_go(const struct ll_arm_place* place,
+                        struct ll_arm_record* record) {
+    if (record->stub_ran) {
+        record->stub_ran = 0;
+        ll_stub_let_go(place);
     }
 }
 
@@ -95,6 +107,8 @@ uint64_t ll_window_pass(void) {
     __atomic_store_n(&ll_arm.window_is_open, false, __ATOMIC_RELEASE);
     ll_places_visit(1, close_site);
     ll_changes_finish();
+    ll_places_visit(1, let_stub_go);
+    ll_stubs_give_back();
     // A program that slept showed nothing, and one that ran little not enough.
     if (ran >= SHORTEST_NS) {
         keep(tick);

@@ -41,7 +41,7 @@ LL_INLINE void* ll_entry_allocate(size_t size_bytes, ll_site site) {
 // costs more than all else.
 #define LL_ENTRY_RELEASE(block, site)                                                  \
     do {                                                                               \
-        if (LL_UNLIKELY(ll_touches_on) && ll_siblings_want(block)) {                   \
+        if (ll_siblings_want(block)) {                                                 \
             ll_siblings_note((block), (site));                                         \
         }                                                                              \
         if (LL_UNLIKELY(ll_releases_watched != 0)) {                                   \

@@ -16,9 +16,7 @@ enum {
     FIRST_FREES = 32,
     LATER_SHARE = 8, // of those that are looked at
     WELL_KNOWN = 4096,
-    // Frees of a thread that are all looked at; of later ones, one in 128.
-    ALL_LOOKED_AT = 1 << 16,
-    SKIPPED_MAX = 254,
+    FIRST_LOOKS = 1 << 16, // before the clock limits them
 };
 
 struct siblings {
@@ -36,6 +34,7 @@ static uint32_t stack_count;   // in the table, beyond the maximum too
 bool ll_siblings_start(void) {
     table = ll_memory_map(STACKS_MAX * sizeof *table);
     places = table == NULL ? NULL : ll_memory_map(PLACES * sizeof *places);
+    ll_looks_left = places == NULL ? 0 : FIRST_LOOKS;
     return places != NULL;
 }
 
@@ -92,22 +91,16 @@ static uint32_t stack_of(const void* block) {
 static uint32_t well_known[WELL_KNOWN];
 static LL_THREAD_LOCAL uint32_t later_frees;
 
-LL_THREAD_LOCAL uint32_t ll_siblings_skipped;
-static LL_THREAD_LOCAL uint32_t looks;
-static LL_THREAD_LOCAL uint32_t chance;
-
-// How many are skipped is drawn: a program may free in a rhythm.
-static void skip_some(void) {
-    if (looks < ALL_LOOKED_AT) {
-        looks++;
-        return;
+// Threads that do so at once may look a little more often than they should.
+static void use_up_look(void) {
+    uint32_t left = __atomic_load_n(&ll_looks_left, __ATOMIC_RELAXED);
+    if (left > 0) {
+        __atomic_store_n(&ll_looks_left, left - 1, __ATOMIC_RELAXED);
     }
-    chance = chance * 1664525 + 1013904223;
-    ll_siblings_skipped = (chance >> 16) % (SKIPPED_MAX + 1);
 }
 
 bool ll_siblings_look_at(const void* block) {
-    skip_some();
+    use_up_look();
     uint32_t stack = stack_of(block);
     uint32_t* known = &well_known[stack % WELL_KNOWN];
     if (LL_LIKELY(__atomic_load_n(known, __ATOMIC_RELAXED) == stack)) {

@@ -4,23 +4,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arm/clock.h"
 #include "base/attributes.h"
 
 // Gets the table. False without memory.
 bool ll_siblings_start(void);
 
 // Whether the stack that frees the block is worth taking: the first frees of each
-// allocation stack are, later one in many. In threads that free much some frees are not
-// even looked at: `ll_siblings_skipped` counts those still to come.
-extern LL_THREAD_LOCAL uint32_t ll_siblings_skipped;
+// allocation stack are, later one in many. Of programs that free much some frees are
+// not even looked at.
 bool ll_siblings_look_at(const void* block);
 
 LL_INLINE bool ll_siblings_want(const void* block) {
-    if (LL_LIKELY(ll_siblings_skipped != 0)) {
-        ll_siblings_skipped--;
-        return false;
-    }
-    return ll_siblings_look_at(block);
+    return LL_UNLIKELY(__atomic_load_n(&ll_looks_left, __ATOMIC_RELAXED) != 0) &&
+           ll_siblings_look_at(block);
 }
 
 // A block is about to be freed by the call stack `freed`.
