@@ -5,9 +5,10 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from leakline.patching.accesses.entries import entry_text
 from leakline.patching.accesses.functions import UnitFinder
 from leakline.patching.accesses.groups import Gatherer
-from leakline.patching.accesses.plan import ArmPlan, ArmPlanner, entry_text
+from leakline.patching.accesses.plan import ArmPlan, ArmPlanner
 from leakline.patching.accesses.room import Room
 from leakline.patching.accesses.sites import Taken, find_sites
 from leakline.patching.plan import Plan
@@ -33,13 +34,14 @@ def make_arm_plan(path: Path, beside: Plan | None = None) -> ArmPlan:
         taken = _taken_by(beside, base, len(code))
         present = beside.bytes_at(base, len(code))
         census.leave_out(taken)
-    groups = Gatherer(code, base, census, taken).groups()
+    gathered = Gatherer(code, base, census, taken).groups()
     planner = ArmPlanner(present, base, _room(source), census.left_out)
     if beside is not None:
-        return planner.plan(groups, [], source.elf.build_id)
+        return planner.plan(gathered, [], source.elf.build_id)
     units = UnitFinder(code, base, census).units()
-    plan = planner.plan(groups, units, source.elf.build_id)
-    return replace(plan, text=entry_text(source.code_pages(), plan))
+    plan = planner.plan(gathered, units, source.elf.build_id)
+    groups = (arming.address for arming in plan.armings)
+    return replace(plan, text=entry_text(source.code_pages(), plan.entries, groups))
 
 
 def _taken_by(plan: Plan, base: int, size: int) -> Taken:

@@ -5,20 +5,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from struct import pack
 
-from leakline.patching.accesses.functions import CACHE_LINE, Part, Unit
+from leakline.patching.accesses.entries import ENTRY_GATE, Entries, EntryText
+from leakline.patching.accesses.functions import CACHE_LINE, Unit
 from leakline.patching.accesses.groups import Group
 from leakline.patching.accesses.room import Room
 from leakline.patching.accesses.stubs import (
     ENTRY_STUB_BYTES,
-    entry_stub,
+    jump_to,
     stub,
     stub_size,
 )
 from leakline.patching.code_pages import CodePage
 from leakline.patching.placement import JUMP_LENGTH, PAGE, window
-from leakline.patching.source import Code
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,63 +45,7 @@ class Arming:
     @property
     def armed(self) -> bytes:
         """The bytes that are written."""
-        return _jump(self.distance)[: self.armed_length]
-
-
-@dataclass(frozen=True, slots=True)
-class EntryText:
-    """Whole pages of code in which all entries are jumps, and no group is armed.
-
-    Attributes:
-        address: Of the first page.
-        original: The pages as in the file.
-        changed: The same pages.
-    """
-
-    address: int
-    original: bytes
-    changed: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """The functions that are armed when they are entered.
-
-    Attributes:
-        units: Those with sites, the eager ones first. Parts are numbered in their
-            order, and every part has room for a stub, with an entry or without.
-        stubs_at: Address of the stub of the first part.
-        gate: Which the stubs call.
-    """
-
-    units: list[Unit]
-    stubs_at: int
-    gate: int
-
-    @property
-    def parts(self) -> Iterator[Part]:
-        """The parts in the order of their numbers."""
-        return (part for unit in self.units for part in unit.parts)
-
-    def jumps(self) -> dict[int, bytes]:
-        """Return the bytes of each entry by its address."""
-        return {
-            part.entry: _jump(self._stub_at(number) - (part.entry + JUMP_LENGTH))
-            for number, part in enumerate(self.parts)
-            if part.entry is not None
-        }
-
-    def stubs(self) -> bytes:
-        """Return the code of all stubs."""
-        return b"".join(
-            entry_stub(
-                part.entry or part.start, number, self._stub_at(number), self.gate
-            )
-            for number, part in enumerate(self.parts)
-        )
-
-    def _stub_at(self, number: int) -> int:
-        return self.stubs_at + number * ENTRY_STUB_BYTES
+        return jump_to(self.distance)[: self.armed_length]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +71,6 @@ class ArmPlan:
     text: EntryText | None = None
 
 
-# Offset of the gate for entries in the page of gates.
-ENTRY_GATE = 64
-
 # Takes room between two addresses, with room at all distances from it.
 Take = Callable[[int, int, Sequence[int], int], int | None]
 
@@ -151,7 +91,7 @@ class _Placed:
     @property
     def armed(self) -> bytes:
         """The bytes that arm it."""
-        return _jump(self.distance)[: self.written]
+        return jump_to(self.distance)[: self.written]
 
 
 class ArmPlanner:
@@ -298,31 +238,12 @@ class ArmPlanner:
         )
 
 
-def entry_text(code: Code, plan: ArmPlan) -> EntryText | None:
-    """Return the pages from the first group or entry to the last; None without any."""
-    entries = plan.entries.jumps()
-    starts = [*entries, *(arming.address for arming in plan.armings)]
-    if not starts:
-        return None
-    first = min(starts) & -PAGE
-    end = (max(starts) + JUMP_LENGTH - 1 & -PAGE) + PAGE
-    original = code.content[first - code.base : end - code.base]
-    changed = bytearray(original)
-    for address, jump in entries.items():
-        changed[address - first : address - first + JUMP_LENGTH] = jump
-    return EntryText(first, original, bytes(changed))
-
-
 def _has_any(unit: Unit, addresses: list[int]) -> bool:
     """Tell whether one of some addresses, in ascending order, lies in a unit."""
     return any(
         bisect_left(addresses, part.start) < bisect_left(addresses, part.end)
         for part in unit.parts
     )
-
-
-def _jump(distance: int) -> bytes:
-    return b"\xe9" + pack("<i", distance)
 
 
 def _written(group: Group) -> int:

@@ -6,7 +6,8 @@ from itertools import accumulate
 from pathlib import Path
 from struct import Struct
 
-from leakline.patching.accesses.plan import Arming, ArmPlan, EntryText
+from leakline.patching.accesses.entries import EntryText
+from leakline.patching.accesses.plan import Arming, ArmPlan
 from leakline.patching.code_pages import SharedPage, share_pages
 from leakline.patching.placement import JUMP_LENGTH, PAGE
 from leakline.patching.plan_file import text_sum

@@ -58,6 +58,11 @@ def entry_stub(entry: int, number: int, place: int, gate: int) -> bytes:
     return code + b"\xe9" + _distance(entry, place + len(code) + 5)
 
 
+def jump_to(distance: int) -> bytes:
+    """Return a jump that leads so far from its end."""
+    return b"\xe9" + pack("<i", distance)
+
+
 def stub_size(steps: Sequence[Step]) -> int:
     """Return the length of the code for some steps."""
     at = steps[0].address
