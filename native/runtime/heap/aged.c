@@ -5,6 +5,7 @@
 #include "heap/strips.h"
 #include "heap/threads.h"
 #include "heap/units.h"
+#include "os/alone.h"
 
 struct ll_lock ll_aged_lock;
 
@@ -175,7 +176,7 @@ static void* take(struct ll_cursor* cursor, size_t size_bytes, ll_site site,
 static bool try_often(struct ll_lock* lock) {
     enum { TRIES = 64 };
     for (int i = 0; i < TRIES; i++) {
-        if (ll_lock_try(lock)) {
+        if (ll_lock_try_among_threads(lock)) {
             return true;
         }
         __builtin_ia32_pause();

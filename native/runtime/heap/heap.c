@@ -71,8 +71,7 @@ static LL_NOINLINE void* allocate_large(size_t size_bytes, size_t alignment,
     return block;
 }
 
-static LL_NOINLINE void* allocate_slowly(size_t size_bytes, ll_site site,
-                                         enum ll_pages wish) {
+LL_INLINE void* allocate_slowly(size_t size_bytes, ll_site site, enum ll_pages wish) {
     if (!ll_heap_start()) {
         return NULL;
     }
@@ -82,18 +81,25 @@ static LL_NOINLINE void* allocate_slowly(size_t size_bytes, ll_site site,
                : allocate_large(size_bytes, 1, site, wish);
 }
 
+LL_NOINLINE void* ll_heap_allocate_slowly(size_t size_bytes, ll_site site) {
+    return allocate_slowly(size_bytes, site, LL_PAGES_ANY);
+}
+
 void* ll_heap_allocate(size_t size_bytes, ll_site site) {
     struct ll_quick known;
     void* block = ll_quick_take(size_bytes, site, &known);
-    return LL_LIKELY(block != NULL) ? block
-                                    : allocate_slowly(size_bytes, site, LL_PAGES_ANY);
+    return LL_LIKELY(block != NULL) ? block : ll_heap_allocate_slowly(size_bytes, site);
+}
+
+static LL_NOINLINE void* allocate_zeroed_slowly(size_t size_bytes, ll_site site) {
+    return allocate_slowly(size_bytes, site, LL_PAGES_ZEROED);
 }
 
 void* ll_heap_allocate_zeroed(size_t size_bytes, ll_site site) {
     struct ll_quick known;
     void* block = ll_quick_take(size_bytes, site, &known);
     if (LL_UNLIKELY(block == NULL)) {
-        return allocate_slowly(size_bytes, site, LL_PAGES_ZEROED);
+        return allocate_zeroed_slowly(size_bytes, site);
     }
     return known.is_fresh ? block : memset(block, 0, size_bytes);
 }

@@ -45,6 +45,9 @@ LL_INLINE void ll_quick_release(void* start, struct ll_quick_block block) {
     ll_thread_heap = heap;
 }
 
+// What ll_heap_allocate does when there is no quick way.
+void* ll_heap_allocate_slowly(size_t size_bytes, ll_site site);
+
 struct ll_quick {
     uint64_t* word; // of the block
     bool is_fresh;  // it reads as zeros

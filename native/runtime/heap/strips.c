@@ -2,6 +2,7 @@
 
 #include "heap/strip_spans.h"
 #include "heap/strip_table.h"
+#include "os/alone.h"
 
 enum {
     // An open strip that so many blocks came and went on is taken from its cursor when
@@ -138,7 +139,7 @@ static bool has_lasted(struct ll_strip* strip) {
 }
 
 void ll_strip_note_freed(struct ll_strip* strip) {
-    uint16_t freed = __atomic_add_fetch(&strip->freed, 1, __ATOMIC_SEQ_CST);
+    uint16_t freed = ll_count_among_threads(&strip->freed);
     uint8_t state = ll_strip_state(strip);
     // The cursor looks itself when it leaves the strip; one of the two sees the other.
     uint16_t live = (uint16_t)(ll_strip_taken(strip) - freed);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "heap/arena.h"
+#include "os/alone.h"
 
 enum {
     PLACES_PER_BLOCK = 2, // in the list, for each block that has to be alive
@@ -196,7 +197,7 @@ bool ll_candidates_born(struct ll_candidates* candidates, void* block,
     __atomic_store_n(&candidates->born, born, __ATOMIC_RELAXED);
     bool is_passed_over =
         is_sampled ? born % LL_CANDIDATES_EVERY != 0 : born <= FIRST_LISTED;
-    if (is_passed_over || !ll_lock_try(&candidates->lock)) {
+    if (is_passed_over || !ll_lock_try_among_threads(&candidates->lock)) {
         return false;
     }
     bool result = note(candidates, &birth);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "os/alone.h"
 #include "os/lock.h"
 #include "os/memory.h"
 #include "stack/frames.h"
@@ -16,9 +17,6 @@ enum {
 };
 
 _Atomic uint32_t ll_sweep_due = UINT32_MAX;
-
-// glibc's, false once the program has started a thread.
-extern char __libc_single_threaded __attribute__((weak));
 
 static ll_node_holder* holder;
 
@@ -38,19 +36,15 @@ void ll_stack_keep_nodes(void) {
     atomic_store(&ll_sweep_due, UINT32_MAX);
 }
 
-static bool is_single_threaded(void) {
-    return &__libc_single_threaded != NULL && __libc_single_threaded;
-}
-
 bool ll_sweep_is_possible(void) {
     return atomic_load_explicit(&ll_sweep_due, memory_order_relaxed) != UINT32_MAX &&
-           is_single_threaded();
+           ll_is_alone();
 }
 
 bool ll_sweep_is_due(void) {
     return atomic_load_explicit(&ll_trie.used, memory_order_relaxed) >=
                atomic_load_explicit(&ll_sweep_due, memory_order_relaxed) &&
-           is_single_threaded();
+           ll_is_alone();
 }
 
 // A block whose birth was not stamped, since a signal handler left malloc for good, may
