@@ -3,10 +3,12 @@
 Rounds are interleaved: each round runs every mode once, and a ratio compares runs of
 the same round, so that a busy neighbour slows both sides. Every second round goes
 through the modes backwards, so that none is always the one after a costly other.
+A short program feels the neighbours of one second, so it gets more rounds.
 """
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,9 @@ from benchmarks.workloads import WORKLOADS, Workload
 
 ROOT = Path(__file__).parent.parent
 PEER_PACKAGES = ("valgrind", "heaptrack", "liblsan0")
+# For so long a program runs plainly over all rounds, or for three times those asked for.
+LEAST_PLAIN_S = 10.0
+MOST_TIMES = 3
 
 
 def main() -> int:
@@ -109,7 +114,8 @@ def measure(
     for mode in (LEAKLINE_LOSS, LEAKLINE_ACCESSES):
         workload.measure(scratch, mode.wrap(scratch))  # warms the page cache
         make_plans(scratch)
-    for number in range(rounds):
+    number = 0
+    while number < rounds_of(costs[PLAIN.name], rounds):
         for mode in modes if number % 2 == 0 else reversed(modes):
             if mode.slow and number > 0:
                 continue
@@ -119,8 +125,18 @@ def measure(
             except (FailedError, subprocess.SubprocessError, TimeoutError) as error:
                 progress("")
                 print(f"{workload.name} under {mode.name} failed: {error}")
+        number += 1
     progress("")
     return costs
+
+
+def rounds_of(plain: list[Cost], rounds: int) -> int:
+    """Return how many rounds a program gets, by its plain runs so far."""
+    if not plain:
+        return rounds
+    mean_s = sum(cost.cpu_s for cost in plain) / len(plain)
+    wanted = math.ceil(LEAST_PLAIN_S / mean_s)
+    return min(max(rounds, wanted), rounds * MOST_TIMES)
 
 
 def progress(text: str) -> None:
