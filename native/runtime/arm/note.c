@@ -54,6 +54,12 @@ __attribute__((naked)) void ll_arm_note(void) {
         "add 40(%rcx), %rsi\n\t"
         "decl (%rsi)\n\t"
         "jle 3f\n\t"
+        // Most touches are none of the heap.
+        "mov 8(%rcx), %rax\n\t"
+        "mov %rdx, %rdi\n\t"
+        "sub (%rax), %rdi\n\t"
+        "cmp 8(%rax), %rdi\n\t"
+        "jae 2f\n\t"
         // Another caller makes it another use: [rax + 8 * rdi] is the return address.
         "movswq 16(%rsi), %rdi\n\t"
         "lea 192(%rsp), %rax\n\t"
@@ -129,8 +135,9 @@ __attribute__((naked)) void ll_arm_note(void) {
         "push %rbp\n\t"
         "mov 112(%rsp), %esi\n\t"
         "mov %rcx, %rdi\n\t"
-        "lea 256(%rsp), %rdx\n\t"
         "mov %rbp, %rcx\n\t"
+        "mov %rdx, %r8\n\t"
+        "lea 256(%rsp), %rdx\n\t"
         "mov %rsp, %rbp\n\t"
         "and $-16, %rsp\n\t"
         "call *24(%rdi)\n\t"

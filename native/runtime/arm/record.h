@@ -58,7 +58,7 @@ struct ll_arm_module {
     const uint64_t* tick; // of the touch clock
     // The slow path; the registers are those of the instruction.
     void (*turn)(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
-                 uintptr_t rbp);
+                 uintptr_t rbp, uintptr_t address);
     uintptr_t twin_distance;       // from a block's word to its touch word
     struct ll_arm_record* records; // of all modules
     const uint32_t* rows;          // of all modules

@@ -36,6 +36,7 @@ struct touch {
     uint32_t site;
     uintptr_t sp;
     uintptr_t rbp;
+    uintptr_t address; // that is touched
 };
 
 static uint32_t number_of(const struct ll_arm_record* record) {
@@ -89,9 +90,26 @@ static void use_without_stack(struct ll_arm_record* record, uint32_t site) {
     ll_use_note(use);
 }
 
+// Until it touches the heap the site needs no use. A caller that nobody is makes that
+// touch take the slow path.
+static void await_use(struct ll_arm_record* record, uint32_t site) {
+    record->caller_by_rbp = 0;
+    record->caller_at = NUMBER_AT;
+    set_use(record, 0, ~site);
+}
+
+static bool is_in_heap(const struct touch* touch) {
+    const struct ll_range* range = touch->module->range;
+    return touch->address - range->start < range->used_bytes;
+}
+
 // The site is used by whoever called the function that it is in.
 static void take_use(struct ll_arm_record* record, const struct touch* touch) {
     struct ll_arm_caller caller;
+    if (!is_in_heap(touch)) {
+        await_use(record, touch->site);
+        return;
+    }
     if (ll_arm.stack_at == NULL || is_walking || record->changes >= CHANGES_MAX) {
         use_without_stack(record, touch->site);
         return;
@@ -202,6 +220,11 @@ static void turn_first(struct ll_arm_record* record, const struct touch* touch) 
     default:
         break;
     }
+    // The touch that ends a burst may be its first one of the heap, and so may that of
+    // a thread which comes when the burst has ended.
+    if (record->use == 0) {
+        take_use(record, touch);
+    }
 }
 
 static void turn(const struct touch* touch) {
@@ -217,8 +240,8 @@ static void turn(const struct touch* touch) {
 }
 
 void ll_arm_turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
-                 uintptr_t rbp) {
-    const struct touch touch = {module, site, sp, rbp};
+                 uintptr_t rbp, uintptr_t address) {
+    const struct touch touch = {module, site, sp, rbp, address};
     uint64_t start = time_stamp();
     turn(&touch);
     settle_new_places();

@@ -2,7 +2,7 @@
 #pragma once
 #include "arm/record.h"
 
-// The slow path of a stub: a burst begins or ends, or the site is used by another
-// caller. Leaves vector registers as they are and takes no lock.
+// The slow path of a stub: a burst begins or ends, or the site touches a block for
+// another caller. Leaves vector registers as they are and takes no lock.
 void ll_arm_turn(struct ll_arm_module* module, uint32_t site, uintptr_t sp,
-                 uintptr_t rbp);
+                 uintptr_t rbp, uintptr_t address);
