@@ -19,7 +19,8 @@ static bool is_alive(const void* of_context, void* block) {
 
 static bool bear(struct ll_candidates* candidates, int block) {
     alive[block] = true;
-    return ll_candidates_born(candidates, memory + block * 16, &context, is_alive);
+    return ll_candidates_count_birth(candidates) &&
+           ll_candidates_list(candidates, memory + block * 16, &context, is_alive);
 }
 
 // The first few births are not listed.

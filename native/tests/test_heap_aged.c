@@ -17,8 +17,7 @@ static struct ll_aged one;
 static struct ll_aged other;
 
 static char* take(struct ll_aged* aged) {
-    bool is_fresh;
-    return ll_aged_allocate(aged, CLASS, BLOCK_BYTES, 1, &is_fresh);
+    return ll_aged_allocate(aged, CLASS, BLOCK_BYTES, 1).block;
 }
 
 static void blocks_of_two_contexts_share_no_page(void) {
@@ -42,10 +41,9 @@ static void blocks_of_a_page_lie_in_order_of_age(void) {
 static void no_block_lies_on_two_pages(void) {
     enum { ODD_CLASS = 8, ODD_BYTES = 130 };
     struct ll_aged fresh = {0};
-    bool is_fresh;
     for (int i = 0; i < 1000; i++) {
         uintptr_t block =
-            (uintptr_t)ll_aged_allocate(&fresh, ODD_CLASS, ODD_BYTES, 1, &is_fresh);
+            (uintptr_t)ll_aged_allocate(&fresh, ODD_CLASS, ODD_BYTES, 1).block;
         uintptr_t last = block + ll_heap_usable_size((void*)block);
         CHECK(block >> LL_PAGE_SHIFT == last >> LL_PAGE_SHIFT);
     }
@@ -56,12 +54,11 @@ static void blocks_of_all_sizes_keep_apart(void) {
     enum { BLOCKS = 64 };
     static unsigned char* blocks[LL_CLASS_COUNT][BLOCKS];
     static struct ll_aged contexts[LL_CLASS_COUNT];
-    bool is_fresh;
     for (unsigned class = 0; class < LL_CLASS_COUNT; class++) {
         size_t size = ll_classes[class].block_size - 1;
         for (int i = 0; i < BLOCKS; i++) {
             unsigned char* block =
-                ll_aged_allocate(&contexts[class], class, size, 1, &is_fresh);
+                ll_aged_allocate(&contexts[class], class, size, 1).block;
             CHECK(block != NULL && ll_heap_is_block(block));
             memset(block, pattern_of(block), size);
             blocks[class][i] = block;

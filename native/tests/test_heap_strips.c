@@ -32,13 +32,12 @@ struct slot {
 static struct slot slots[SLOTS];
 static struct ll_aged contexts[CONTEXTS];
 
-static void* allocate_among_its_like(unsigned class, size_t size_bytes, ll_site site,
-                                     bool* is_fresh) {
-    void* block =
-        ll_aged_allocate(&contexts[site % CONTEXTS], class, size_bytes, site, is_fresh);
-    return block != NULL
-               ? block
-               : ll_heap_allocate_in_common(class, size_bytes, site, is_fresh);
+static struct ll_taken allocate_among_its_like(unsigned class, size_t size_bytes,
+                                               ll_site site) {
+    struct ll_taken taken =
+        ll_aged_allocate(&contexts[site % CONTEXTS], class, size_bytes, site);
+    return taken.block != NULL ? taken
+                               : ll_heap_allocate_in_common(class, size_bytes, site);
 }
 
 static void check_block(struct patterned block) {

@@ -26,7 +26,7 @@ LL_INLINE void* ll_entry_allocate(size_t size_bytes, ll_site site) {
     struct ll_quick known;
     void* block = ll_quick_take(size_bytes, site, &known);
     if (LL_UNLIKELY(block == NULL)) {
-        return ll_entry_born(ll_heap_allocate_slowly(size_bytes, site));
+        return ll_entry_born(ll_heap_allocate_slowly(size_bytes, site).block);
     }
     if (LL_UNLIKELY(ll_stamps_on)) {
         ll_stamp_birth((uintptr_t)block);

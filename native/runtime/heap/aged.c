@@ -33,24 +33,26 @@ static struct ll_cursor* make_cursor(unsigned class) {
     return cursor;
 }
 
-static struct ll_cursor* find_cursor(struct ll_aged* aged, unsigned class) {
-    struct ll_cursor* first = __atomic_load_n(&aged->cursors, __ATOMIC_ACQUIRE);
-    for (struct ll_cursor* at = first; at != NULL; at = at->next) {
-        if (at->class == class) {
-            return at;
-        }
-    }
+// Two threads may each add one for the same class; the later one is found from then on.
+static LL_NOINLINE struct ll_cursor* add_cursor(struct ll_aged* aged, unsigned class) {
     struct ll_cursor* made = make_cursor(class);
     if (made == NULL) {
         return NULL;
     }
-    // Two threads may each add one for the same class; the later one is found from then
-    // on.
+    struct ll_cursor* first = __atomic_load_n(&aged->cursors, __ATOMIC_ACQUIRE);
     do {
         made->next = first;
     } while (!__atomic_compare_exchange_n(&aged->cursors, &first, made, true,
                                           __ATOMIC_RELEASE, __ATOMIC_RELAXED));
     return made;
+}
+
+static struct ll_cursor* find_cursor(struct ll_aged* aged, unsigned class) {
+    struct ll_cursor* cursor = __atomic_load_n(&aged->cursors, __ATOMIC_ACQUIRE);
+    while (cursor != NULL && cursor->class != class) {
+        cursor = cursor->next;
+    }
+    return LL_LIKELY(cursor != NULL) ? cursor : add_cursor(aged, class);
 }
 
 uint64_t ll_aged_allocations(void) {
@@ -63,12 +65,13 @@ uint64_t ll_aged_allocations(void) {
     return result;
 }
 
-bool ll_aged_release(struct ll_span* span, uint32_t index) {
-    if (index >= span->capacity || !ll_word_is_live(span, index)) {
+bool ll_aged_release(struct ll_span* span, const void* block) {
+    uint32_t index = ll_span_index_of_start(span, (uintptr_t)block);
+    if (LL_UNLIKELY(!ll_word_is_live(span, index))) {
         return false;
     }
     ll_word_set(span, index, LL_WORD_USED);
-    ll_strip_note_freed(ll_strip_of(span, index));
+    ll_strip_note_freed(ll_strip_of(span, block));
     return true;
 }
 
@@ -158,8 +161,7 @@ static LL_NOINLINE bool seek_anywhere(struct ll_cursor* cursor) {
     return is_found;
 }
 
-static void* take(struct ll_cursor* cursor, size_t size_bytes, ll_site site,
-                  bool* is_fresh) {
+static struct ll_taken take(struct ll_cursor* cursor, size_t size_bytes, ll_site site) {
     struct ll_span* span = cursor->span;
     struct ll_strip* strip = cursor->strip;
     uint32_t index = cursor->index++;
@@ -169,35 +171,44 @@ static void* take(struct ll_cursor* cursor, size_t size_bytes, ll_site site,
     __atomic_store_n(&cursor->allocated, cursor->allocated + 1, __ATOMIC_RELAXED);
     ll_keep_order();
     ll_word_set(span, index, upper << LL_WORD_SIZE_SHIFT | site);
-    *is_fresh = previous == 0 && span->zeroed;
-    return (void*)(span->start + (uintptr_t)index * span->block_size);
+    return (struct ll_taken){
+        (void*)(span->start + (uintptr_t)index * span->block_size),
+        previous == 0 && span->zeroed,
+    };
 }
 
-static bool try_often(struct ll_lock* lock) {
+static LL_NOINLINE bool try_often(struct ll_lock* lock) {
     enum { TRIES = 64 };
     for (int i = 0; i < TRIES; i++) {
+        __builtin_ia32_pause();
         if (ll_lock_try_among_threads(lock)) {
             return true;
         }
-        __builtin_ia32_pause();
     }
     return false;
 }
 
-void* ll_aged_allocate(struct ll_aged* aged, unsigned class, size_t size_bytes,
-                       ll_site site, bool* is_fresh) {
+// The strip may be full, or have free places here and there.
+static LL_NOINLINE struct ll_taken take_elsewhere(struct ll_cursor* cursor,
+                                                  size_t size_bytes, ll_site site) {
+    return seek(cursor) || seek_anywhere(cursor) ? take(cursor, size_bytes, site)
+                                                 : (struct ll_taken){0};
+}
+
+struct ll_taken ll_aged_allocate(struct ll_aged* aged, unsigned class,
+                                 size_t size_bytes, ll_site site) {
     struct ll_cursor* cursor = find_cursor(aged, class);
-    if (cursor == NULL || is_over || !try_often(&cursor->lock)) {
-        return NULL;
+    if (cursor == NULL || is_over ||
+        !(LL_LIKELY(ll_lock_try_among_threads(&cursor->lock)) ||
+          try_often(&cursor->lock))) {
+        return (struct ll_taken){0};
     }
-    void* block = NULL;
-    if (LL_LIKELY(is_at_free_place(cursor)) || seek(cursor) || seek_anywhere(cursor)) {
-        block = take(cursor, size_bytes, site, is_fresh);
-    }
+    struct ll_taken taken = LL_LIKELY(is_at_free_place(cursor))
+                                ? take(cursor, size_bytes, site)
+                                : take_elsewhere(cursor, size_bytes, site);
     ll_lock_drop_unwaited(&cursor->lock);
-    if (block != NULL) {
-        ll_fork_note_allocation();
-        ll_page_states_born((uintptr_t)block, size_bytes);
+    if (LL_LIKELY(taken.block != NULL)) {
+        ll_page_states_born((uintptr_t)taken.block, size_bytes);
     }
-    return block;
+    return taken;
 }

@@ -22,13 +22,13 @@ extern struct ll_lock ll_aged_lock;
 // before the heap's start. False when there is none.
 bool ll_aged_start(size_t least_pages);
 
-// A block of the context; NULL when memory ran out or somebody else, or the code that
+// A block of the context; none when memory ran out or somebody else, or the code that
 // this signal handler interrupted, is at work there.
-void* ll_aged_allocate(struct ll_aged* aged, unsigned class, size_t size_bytes,
-                       ll_site site, bool* is_fresh);
+struct ll_taken ll_aged_allocate(struct ll_aged* aged, unsigned class,
+                                 size_t size_bytes, ll_site site);
 
-// Frees the block at `index`; false when none lives there.
-bool ll_aged_release(struct ll_span* span, uint32_t index);
+// Frees the block that starts there; false when none does.
+bool ll_aged_release(struct ll_span* span, const void* block);
 
 // Blocks that were allocated so far. Near the truth while others go on.
 uint64_t ll_aged_allocations(void);

@@ -19,35 +19,26 @@ void ll_heap_segregate(ll_class_allocator* allocate) {
     __atomic_store_n(&class_allocator, allocate, __ATOMIC_RELEASE);
 }
 
-void* ll_heap_allocate_in_common(unsigned class, size_t size_bytes, ll_site site,
-                                 bool* is_fresh) {
+struct ll_taken ll_heap_allocate_in_common(unsigned class, size_t size_bytes,
+                                           ll_site site) {
+    struct ll_taken taken = {0};
     struct ll_turn turn = ll_turn_begin();
     if (turn.heap == NULL) {
-        return NULL;
+        return taken;
     }
     ll_fork_note_allocation();
-    void* block = NULL;
     struct ll_span* span = turn.heap->current[class];
     if (!ll_span_has_block(span)) {
         span = ll_local_refill(turn.heap, class);
     }
     if (span != NULL) {
         uint64_t previous_word;
-        block = ll_span_take(span, size_bytes, site, turn.heap->birth, &previous_word);
-        *is_fresh = previous_word == 0 && span->zeroed;
+        taken.block =
+            ll_span_take(span, size_bytes, site, turn.heap->birth, &previous_word);
+        taken.is_fresh = previous_word == 0 && span->zeroed;
     }
     ll_turn_end(turn);
-    return block;
-}
-
-static LL_NOINLINE void* allocate_in_class(unsigned class, size_t size_bytes,
-                                           ll_site site, enum ll_pages wish) {
-    bool is_fresh = false;
-    void* block = class_allocator(class, size_bytes, site, &is_fresh);
-    if (wish == LL_PAGES_ZEROED && block != NULL && !is_fresh) {
-        memset(block, 0, size_bytes);
-    }
-    return block;
+    return taken;
 }
 
 static LL_NOINLINE void* allocate_large(size_t size_bytes, size_t alignment,
@@ -71,28 +62,40 @@ static LL_NOINLINE void* allocate_large(size_t size_bytes, size_t alignment,
     return block;
 }
 
-LL_INLINE void* allocate_slowly(size_t size_bytes, ll_site site, enum ll_pages wish) {
-    if (!ll_heap_start()) {
-        return NULL;
-    }
-    return size_bytes <= LL_SMALL_MAX
-               ? allocate_in_class(ll_class_behind_veil(size_bytes), size_bytes, site,
-                                   wish)
-               : allocate_large(size_bytes, 1, site, wish);
+static LL_COLD struct ll_taken start_and_allocate(size_t size_bytes, ll_site site) {
+    return ll_heap_start() ? ll_heap_allocate_slowly(size_bytes, site)
+                           : (struct ll_taken){0};
 }
 
-LL_NOINLINE void* ll_heap_allocate_slowly(size_t size_bytes, ll_site site) {
-    return allocate_slowly(size_bytes, site, LL_PAGES_ANY);
+// Where blocks are kept apart, each of them comes this way.
+LL_NOINLINE struct ll_taken ll_heap_allocate_slowly(size_t size_bytes, ll_site site) {
+    if (LL_UNLIKELY(!ll_heap_is_started())) {
+        return start_and_allocate(size_bytes, site);
+    }
+    if (LL_UNLIKELY(size_bytes > LL_SMALL_MAX)) {
+        return (struct ll_taken){allocate_large(size_bytes, 1, site, LL_PAGES_ANY),
+                                 false};
+    }
+    return class_allocator(ll_class_behind_veil(size_bytes), size_bytes, site);
 }
 
 void* ll_heap_allocate(size_t size_bytes, ll_site site) {
     struct ll_quick known;
     void* block = ll_quick_take(size_bytes, site, &known);
-    return LL_LIKELY(block != NULL) ? block : ll_heap_allocate_slowly(size_bytes, site);
+    return LL_LIKELY(block != NULL) ? block
+                                    : ll_heap_allocate_slowly(size_bytes, site).block;
 }
 
 static LL_NOINLINE void* allocate_zeroed_slowly(size_t size_bytes, ll_site site) {
-    return allocate_slowly(size_bytes, site, LL_PAGES_ZEROED);
+    if (size_bytes > LL_SMALL_MAX) {
+        return ll_heap_start() ? allocate_large(size_bytes, 1, site, LL_PAGES_ZEROED)
+                               : NULL;
+    }
+    struct ll_taken taken = ll_heap_allocate_slowly(size_bytes, site);
+    if (taken.block != NULL && !taken.is_fresh) {
+        memset(taken.block, 0, size_bytes);
+    }
+    return taken.block;
 }
 
 void* ll_heap_allocate_zeroed(size_t size_bytes, ll_site site) {
@@ -113,7 +116,7 @@ void* ll_heap_allocate_aligned(size_t size_bytes, size_t alignment, ll_site site
     }
     unsigned class = ll_class_for_aligned(size_bytes, alignment);
     if (class < LL_CLASS_COUNT) {
-        return allocate_in_class(class, size_bytes, site, LL_PAGES_ANY);
+        return class_allocator(class, size_bytes, site).block;
     }
     return allocate_large(size_bytes, alignment, site, LL_PAGES_ANY);
 }
@@ -136,9 +139,6 @@ static bool release_in_full(struct ll_heap* heap, struct ll_span* span,
 static bool release_small(struct ll_heap* heap, struct ll_span* span, void* block) {
     uint32_t index = ll_span_index_of_start(span, (uintptr_t)block);
     uintptr_t owner = __atomic_load_n(&span->owner, __ATOMIC_RELAXED);
-    if (owner == LL_OWNER_AGED) {
-        return ll_aged_release(span, index);
-    }
     return heap != NULL && owner == ((uintptr_t)heap | LL_OWNER_FULL)
                ? release_in_full(heap, span, index)
                : ll_remote_free(span, index);
@@ -158,6 +158,13 @@ static LL_NOINLINE bool release_slowly(struct ll_heap* heap, struct ll_span* spa
     return result;
 }
 
+// Strips have locks of their own, so the thread's heap is not held meanwhile.
+static LL_NOINLINE bool release_aged(struct ll_heap* heap, struct ll_span* span,
+                                     void* block) {
+    ll_thread_heap = heap;
+    return ll_aged_release(span, block);
+}
+
 LL_NOINLINE bool ll_heap_release_last(struct ll_heap* heap, struct ll_span* span) {
     ll_local_emptied(heap, span);
     ll_keep_order();
@@ -172,7 +179,8 @@ bool ll_heap_release(void* block) {
     ll_keep_order();
     uintptr_t owner = __atomic_load_n(&span->owner, __ATOMIC_RELAXED);
     if (LL_UNLIKELY(owner != (uintptr_t)heap)) {
-        return release_slowly(heap, span, block);
+        return owner == LL_OWNER_AGED ? release_aged(heap, span, block)
+                                      : release_slowly(heap, span, block);
     }
     uint32_t index = ll_span_index_of_start(span, (uintptr_t)block);
     if (LL_UNLIKELY(!ll_word_is_live(span, index))) {

@@ -65,11 +65,17 @@ bool ll_heap_ignore(const void* block);
 // From now on, blocks that the calling thread allocates are ignored (or no longer).
 void ll_heap_ignore_new(bool on);
 
+// Small enough to be returned in registers.
+struct ll_taken {
+    void* block;   // NULL when memory ran out
+    bool is_fresh; // it reads as zeros
+};
+
 // How blocks of the classes are kept apart, once a lens asks for it: it has a place for
 // each block, which may be one in the common heap. Serves any thread and any signal
-// handler. NULL when memory ran out; `is_fresh` tells of a block that reads as zeros.
-typedef void* ll_class_allocator(unsigned class, size_t size_bytes, ll_site site,
-                                 bool* is_fresh);
+// handler.
+typedef struct ll_taken ll_class_allocator(unsigned class, size_t size_bytes,
+                                           ll_site site);
 void ll_heap_segregate(ll_class_allocator* allocate);
 ll_class_allocator ll_heap_allocate_in_common;
 

@@ -51,13 +51,16 @@ LL_INLINE bool ll_page_is_watched(uintptr_t address) {
     return (state & LL_PAGE_TIME) != LL_PAGE_ACTIVE;
 }
 
+// Whether a watch may end with the birth of a block there, while the table is on.
+LL_INLINE bool ll_page_states_mind(uintptr_t start, size_t size_bytes) {
+    bool is_on_one_page = start % LL_PAGE_SIZE + size_bytes <= LL_PAGE_SIZE;
+    return !is_on_one_page || ll_page_is_watched(start);
+}
+
 // A block was born there.
 LL_INLINE void ll_page_states_born(uintptr_t start, size_t size_bytes) {
-    if (LL_LIKELY(ll_page_states.table == NULL)) {
-        return;
-    }
-    bool is_on_one_page = start % LL_PAGE_SIZE + size_bytes <= LL_PAGE_SIZE;
-    if (LL_UNLIKELY(!is_on_one_page || ll_page_is_watched(start))) {
+    if (LL_UNLIKELY(ll_page_states.table != NULL) &&
+        LL_UNLIKELY(ll_page_states_mind(start, size_bytes))) {
         ll_page_states_end_watch(start, size_bytes);
     }
 }

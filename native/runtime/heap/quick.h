@@ -1,4 +1,4 @@
-// The quickest way to a block, for code that is inlined into the entry functions.
+// The quickest way to a block, for code that runs inside nearly every malloc.
 #pragma once
 #include "heap/local.h"
 
@@ -46,7 +46,7 @@ LL_INLINE void ll_quick_release(void* start, struct ll_quick_block block) {
 }
 
 // What ll_heap_allocate does when there is no quick way.
-void* ll_heap_allocate_slowly(size_t size_bytes, ll_site site);
+struct ll_taken ll_heap_allocate_slowly(size_t size_bytes, ll_site site);
 
 struct ll_quick {
     uint64_t* word; // of the block
@@ -55,14 +55,15 @@ struct ll_quick {
 
 // A block from the thread's current span of the class; NULL when it has none. What is
 // known of it is written to `known`.
-LL_INLINE void* ll_quick_take(size_t size_bytes, ll_site site, struct ll_quick* known) {
+LL_INLINE void* ll_quick_take_of(unsigned class, size_t size_bytes, ll_site site,
+                                 struct ll_quick* known) {
     struct ll_heap* heap = ll_thread_heap;
-    if (LL_UNLIKELY(heap == NULL || size_bytes > LL_SMALL_MAX)) {
+    if (LL_UNLIKELY(heap == NULL)) {
         return NULL;
     }
     ll_thread_heap = NULL;
     ll_keep_order();
-    struct ll_span* span = heap->current[ll_class_for(size_bytes)];
+    struct ll_span* span = heap->current[class];
     if (LL_UNLIKELY(!ll_span_has_block(span))) {
         ll_thread_heap = heap;
         return NULL;
@@ -74,4 +75,11 @@ LL_INLINE void* ll_quick_take(size_t size_bytes, ll_site site, struct ll_quick* 
     ll_keep_order();
     ll_thread_heap = heap;
     return block;
+}
+
+// The same for a block of any size.
+LL_INLINE void* ll_quick_take(size_t size_bytes, ll_site site, struct ll_quick* known) {
+    return LL_LIKELY(size_bytes <= LL_SMALL_MAX)
+               ? ll_quick_take_of(ll_class_for(size_bytes), size_bytes, site, known)
+               : NULL;
 }

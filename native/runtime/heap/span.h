@@ -45,8 +45,8 @@ enum {
 };
 
 // The header of a span. Headers are never unmapped and never become anything else, so a
-// thread that is late may still look at one. The first line is all that the fast paths
-// touch; `remote` and what follows is written by other threads.
+// thread that is late may still look at one. The first line is all that allocations and
+// frees touch; `remote` and what follows is written by other threads.
 struct ll_span {
     uint32_t head;     // index of the first free block; `capacity` when there is none
     uint32_t capacity; // blocks; one word more follows them and is always 0
@@ -58,6 +58,10 @@ struct ll_span {
     uint32_t used;       // blocks not in its list
     uint32_t block_size; // 0 for large blocks and free runs
     uint32_t unit_count;
+    uint8_t class;
+    uint8_t kind; // ll_span_kind
+    uint8_t list; // LL_LIST_*: which list of its heap holds it
+    bool zeroed;  // blocks never used, or the free run, read as zeros
 
     // Freed by other threads and not yet in the list: index + 1 of the last, whose word
     // holds that of the one before it; 0 when there is none.
@@ -69,11 +73,7 @@ struct ll_span {
     uint64_t large_word; // the word of a large block; its size is below
     uint64_t large_size;
     uint64_t* own_words; // NULL, or as many as `words_class` needs, for good
-    uint8_t class;
     uint8_t words_class;
-    uint8_t kind;   // ll_span_kind
-    uint8_t list;   // LL_LIST_*: which list of its heap holds it
-    bool zeroed;    // blocks never used, or the free run, read as zeros
     bool is_purged; // the words of a header out of use read as zeros
 };
 _Static_assert(sizeof(struct ll_span) == 128, "a header fills two cache lines");

@@ -58,8 +58,8 @@ bool ll_strips_extend(size_t used_bytes) {
             extend(&rest_arena, pages * sizeof(struct ll_strip_rest)));
 }
 
-struct ll_strip* ll_strip_of(const struct ll_span* span, uint32_t index) {
-    return ll_strip_at(span, span->start + (uintptr_t)index * span->block_size);
+struct ll_strip* ll_strip_of(const struct ll_span* span, const void* block) {
+    return ll_strip_at(span, (uintptr_t)block);
 }
 
 uint32_t ll_strip_first_place(const struct ll_strip* strip,

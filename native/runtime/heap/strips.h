@@ -76,7 +76,7 @@ void ll_strips_close_if_empty(struct ll_cursor* cursor);
 bool ll_strips_rewind(struct ll_cursor* cursor);
 
 // The strip of a block; no lock needed.
-struct ll_strip* ll_strip_of(const struct ll_span* span, uint32_t index);
+struct ll_strip* ll_strip_of(const struct ll_span* span, const void* block);
 
 // A block of the strip was freed. Takes locks itself.
 void ll_strip_note_freed(struct ll_strip* strip);

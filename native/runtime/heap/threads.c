@@ -32,8 +32,12 @@ static void make_ready(struct ll_heap* heap) {
     }
 }
 
+bool ll_heap_is_started(void) {
+    return __atomic_load_n(&is_started, __ATOMIC_ACQUIRE) != 0;
+}
+
 bool ll_heap_start(void) {
-    if (__atomic_load_n(&is_started, __ATOMIC_ACQUIRE) != 0) {
+    if (ll_heap_is_started()) {
         return true;
     }
     uint64_t mask = ll_lock_take_masked(&start_lock);

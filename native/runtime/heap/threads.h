@@ -2,6 +2,9 @@
 #pragma once
 #include "heap/local.h"
 
+// False before ll_heap_start.
+bool ll_heap_is_started(void);
+
 // The epoch of this process: how many forks lie between it and the first one.
 uint32_t ll_epoch_now(void);
 

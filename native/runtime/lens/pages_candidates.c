@@ -7,7 +7,6 @@
 
 enum {
     PLACES_PER_BLOCK = 2, // in the list, for each block that has to be alive
-    FIRST_LISTED = 4,     // births before the first that is listed
     FEW = 4,             // blocks wanted by the first list: most contexts need no other
     ALL_BIRTHS = 4,      // times the threshold: births that are listed one and all
     LEAST_FOR_SOME = 32, // a lower threshold is always counted exactly
@@ -188,16 +187,10 @@ static bool note(struct ll_candidates* candidates, const struct birth* birth) {
     return true;
 }
 
-// The count of births need not be exact.
-bool ll_candidates_born(struct ll_candidates* candidates, void* block,
+bool ll_candidates_list(struct ll_candidates* candidates, void* block,
                         const void* context, ll_candidate_test* test) {
     struct birth birth = {(uintptr_t)block, context, test};
-    uint32_t born = __atomic_load_n(&candidates->born, __ATOMIC_RELAXED) + 1;
-    bool is_sampled = __atomic_load_n(&candidates->is_sampled, __ATOMIC_RELAXED);
-    __atomic_store_n(&candidates->born, born, __ATOMIC_RELAXED);
-    bool is_passed_over =
-        is_sampled ? born % LL_CANDIDATES_EVERY != 0 : born <= FIRST_LISTED;
-    if (is_passed_over || !ll_lock_try_among_threads(&candidates->lock)) {
+    if (!ll_lock_try_among_threads(&candidates->lock)) {
         return false;
     }
     bool result = note(candidates, &birth);

@@ -18,7 +18,10 @@ struct ll_candidates {
     uint32_t* places;    // hashed by address; NULL: none yet, or there were enough
 };
 
-enum { LL_CANDIDATES_EVERY = 8 };
+enum {
+    LL_CANDIDATES_FIRST = 4, // births before the first that is listed
+    LL_CANDIDATES_EVERY = 8,
+};
 
 // Takes address space for the lists; `live_blocks` is how many have to be alive. False
 // when there is none.
@@ -27,6 +30,15 @@ bool ll_candidates_start(unsigned live_blocks);
 // Whether a block is alive and of the context.
 typedef bool ll_candidate_test(const void* context, void* block);
 
-// A block was born. True when enough of them live: the list is given back then.
-bool ll_candidates_born(struct ll_candidates* candidates, void* block,
+// A block was born. True when it is to be listed. The count need not be exact.
+LL_INLINE bool ll_candidates_count_birth(struct ll_candidates* candidates) {
+    uint32_t born = __atomic_load_n(&candidates->born, __ATOMIC_RELAXED) + 1;
+    __atomic_store_n(&candidates->born, born, __ATOMIC_RELAXED);
+    return LL_LIKELY(__atomic_load_n(&candidates->is_sampled, __ATOMIC_RELAXED))
+               ? born % LL_CANDIDATES_EVERY == 0
+               : born > LL_CANDIDATES_FIRST;
+}
+
+// Lists such a block. True when enough of them live: the list is given back then.
+bool ll_candidates_list(struct ll_candidates* candidates, void* block,
                         const void* context, ll_candidate_test* is_alive);

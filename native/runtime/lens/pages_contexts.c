@@ -4,6 +4,7 @@
 #include "heap/arena.h"
 #include "heap/heap.h"
 #include "heap/page_states.h"
+#include "heap/quick.h"
 #include "lens/pages_candidates.h"
 #include "os/memory.h"
 #include "stack/stack.h"
@@ -168,28 +169,68 @@ static bool is_aged(const struct context* context) {
     return context != NULL && __atomic_load_n(&context->is_aged, __ATOMIC_RELAXED) != 0;
 }
 
-static void settle_in_common(struct context* context, void* block) {
-    if (context != NULL && !is_aged(context) &&
-        ll_candidates_born(&context->candidates, block, context, is_alive)) {
+static void list(struct context* context, void* block) {
+    if (!is_aged(context) &&
+        ll_candidates_list(&context->candidates, block, context, is_alive)) {
         __atomic_store_n(&context->is_aged, 1, __ATOMIC_RELAXED);
     }
 }
 
+static LL_NOINLINE struct ll_taken settle_in_common(struct context* context,
+                                                    struct ll_taken taken,
+                                                    size_t size_bytes,
+                                                    bool is_to_be_listed) {
+    ll_page_states_born((uintptr_t)taken.block, size_bytes);
+    if (is_to_be_listed) {
+        list(context, taken.block);
+    }
+    return taken;
+}
+
+static LL_NOINLINE struct ll_taken allocate_in_common_slowly(struct context* context,
+                                                             unsigned class,
+                                                             size_t size_bytes,
+                                                             ll_site site) {
+    struct ll_taken taken = ll_heap_allocate_in_common(class, size_bytes, site);
+    if (taken.block == NULL) {
+        return taken;
+    }
+    bool is_to_be_listed =
+        context != NULL && ll_candidates_count_birth(&context->candidates);
+    return settle_in_common(context, taken, size_bytes, is_to_be_listed);
+}
+
+// Whatever is rare is done by a call at the very end, so that the usual block comes
+// without registers being saved.
+static struct ll_taken allocate_in_common(struct context* context, unsigned class,
+                                          size_t size_bytes, ll_site site) {
+    struct ll_quick known;
+    void* block = ll_quick_take_of(class, size_bytes, site, &known);
+    if (LL_UNLIKELY(block == NULL)) {
+        return allocate_in_common_slowly(context, class, size_bytes, site);
+    }
+    struct ll_taken taken = {block, known.is_fresh};
+    bool is_to_be_listed =
+        context != NULL && ll_candidates_count_birth(&context->candidates);
+    return is_to_be_listed || ll_page_states_mind((uintptr_t)block, size_bytes)
+               ? settle_in_common(context, taken, size_bytes, is_to_be_listed)
+               : taken;
+}
+
+static LL_NOINLINE struct ll_taken allocate_aged(struct context* context,
+                                                 unsigned class, size_t size_bytes,
+                                                 ll_site site) {
+    struct ll_taken taken = ll_aged_allocate(&context->aged, class, size_bytes, site);
+    return LL_LIKELY(taken.block != NULL)
+               ? taken
+               : allocate_in_common(context, class, size_bytes, site);
+}
+
 // A block among its like, or else in the common heap.
-static void* allocate(unsigned class, size_t size_bytes, ll_site site, bool* is_fresh) {
+static struct ll_taken allocate(unsigned class, size_t size_bytes, ll_site site) {
     struct context* context = find(site);
-    void* block = NULL;
-    if (is_aged(context)) {
-        block = ll_aged_allocate(&context->aged, class, size_bytes, site, is_fresh);
-    }
-    if (block == NULL) {
-        block = ll_heap_allocate_in_common(class, size_bytes, site, is_fresh);
-        if (block != NULL) {
-            ll_page_states_born((uintptr_t)block, size_bytes);
-            settle_in_common(context, block);
-        }
-    }
-    return block;
+    return is_aged(context) ? allocate_aged(context, class, size_bytes, site)
+                            : allocate_in_common(context, class, size_bytes, site);
 }
 
 void ll_page_contexts_forget_sites(void) {
