@@ -62,6 +62,20 @@ static void text_that_is_too_long_is_left_out(void) {
     CHECK(strlen(ll_options.recording) == LL_TEXT_OPTION_MAX - 1);
 }
 
+// Told again and again, an option keeps the last value there was room for.
+static void text_beyond_all_room_is_left_out(void) {
+    static char text[LL_TEXT_OPTION_MAX + 64];
+    strcpy(text, "plans=");
+    memset(text + 6, 'p', LL_TEXT_OPTION_MAX - 1);
+    unsigned mistakes = 0;
+    for (int i = 0; i < 100; i++) {
+        mistakes += ll_options_parse(text);
+    }
+    CHECK(0 < mistakes && mistakes < 100);
+    CHECK(strlen(ll_options.plans) == LL_TEXT_OPTION_MAX - 1);
+    CHECK(ll_options_parse("depth=15") == 0 && ll_options.depth == 15);
+}
+
 static void lenses_are_whole_words_of_the_list(void) {
     CHECK(ll_options_have_lens("reach"));
     CHECK(ll_options_parse("lens=reach,losses,accesses") == 0);
@@ -80,5 +94,6 @@ int main(void) {
     mistakes_are_counted_and_change_nothing();
     text_that_is_too_long_is_left_out();
     lenses_are_whole_words_of_the_list();
+    text_beyond_all_room_is_left_out();
     return failures != 0;
 }

@@ -3,6 +3,7 @@
 #include <linux/membarrier.h>
 
 #include "arm/text.h"
+#include "base/attributes.h"
 #include "os/syscall.h"
 
 enum { BATCH_MAX = 128, BREAKPOINT = 0xcc };
@@ -14,7 +15,7 @@ struct change {
     uintptr_t address;
 };
 
-static struct change batch[BATCH_MAX];
+static LL_BULK struct change batch[BATCH_MAX];
 static uint32_t batch_count;
 
 bool ll_change_by_poking(void) {

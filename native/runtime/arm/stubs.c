@@ -5,6 +5,7 @@
 
 #include "arm/enter.h"
 #include "arm/note.h"
+#include "base/attributes.h"
 #include "os/memory.h"
 #include "os/syscall.h"
 
@@ -243,7 +244,7 @@ void ll_stubs_unmap(struct ll_arm_module* module) {
 // Pages to be given back, by hash; 0: none. Most sites share theirs with others, and
 // one call for all of them will do.
 enum { WAITING_MAX = 512 };
-static uintptr_t waiting[WAITING_MAX];
+static LL_BULK uintptr_t waiting[WAITING_MAX];
 
 static void give_back(uintptr_t* page) {
     if (*page != 0) {

@@ -7,6 +7,7 @@
 #include "arm/places.h"
 #include "arm/schedule.h"
 #include "arm/stubs.h"
+#include "base/attributes.h"
 #include "os/syscall.h"
 
 enum {
@@ -20,7 +21,7 @@ enum {
 };
 
 // Ticks at which windows were opened, ascending; the oldest make room for new ones.
-static uint64_t opened[WINDOWS_KEPT];
+static LL_BULK uint64_t opened[WINDOWS_KEPT];
 static struct ll_window_counts counts;
 
 static uint64_t clock_ns(clockid_t clock) {

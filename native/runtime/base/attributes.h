@@ -7,6 +7,10 @@
 #define LL_NOINLINE __attribute__((noinline))
 #define LL_COLD __attribute__((cold, noinline))
 
+// For a table or buffer of which little is touched, if any: it lies apart from small
+// variables, which then share few pages.
+#define LL_BULK __attribute__((section(".bss.bulk")))
+
 // For what hooks call: without vector registers, which they do not save.
 #define LL_IN_HOOK __attribute__((target("general-regs-only")))
 

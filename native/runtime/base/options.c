@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "base/attributes.h"
 #include "base/text.h"
 
 enum option_type { OPTION_TEXT, OPTION_NUMBER, OPTION_SWITCH };
@@ -27,7 +28,7 @@ struct ll_options ll_options = {
 #undef OPTION
 };
 
-#define TEXT_ROW(name, initial) #name, OPTION_TEXT, ll_options.name, initial, 0
+#define TEXT_ROW(name, initial) #name, OPTION_TEXT, &ll_options.name, initial, 0
 #define NUMBER_ROW(name, initial) #name, OPTION_NUMBER, &ll_options.name, "", initial
 #define SWITCH_ROW(name, initial) #name, OPTION_SWITCH, &ll_options.name, "", initial
 
@@ -39,8 +40,14 @@ static const struct option table[] = {
 
 enum {
     TABLE_LENGTH = sizeof table / sizeof *table,
-    LINE_MAX = LL_TEXT_OPTION_MAX + 64
+    LINE_MAX = LL_TEXT_OPTION_MAX + 64,
+    TEXTS_MAX = 16 * LL_TEXT_OPTION_MAX,
 };
+
+// The values of text options, one behind the other: they are mostly short. The value
+// that is being read lies behind them.
+static LL_BULK char texts[TEXTS_MAX];
+static size_t texts_used;
 
 static bool same_text(const char* a, const char* b) {
     while (*a != '\0' && *a == *b) {
@@ -51,20 +58,21 @@ static bool same_text(const char* a, const char* b) {
 }
 
 // Copies up to the next unescaped `end` (or ':'), without the escapes. Returns where it
-// stopped; `fits` becomes false when `part` is too small, which then stays empty.
-static const char* take_part(const char* text, char end, char* part, bool* fits) {
+// stopped; `fits` becomes false when `room` bytes are too few, and the part is empty.
+static const char* take_part(const char* text, char end, char* part, size_t room,
+                             bool* fits) {
     size_t length = 0;
     while (*text != '\0' && *text != end && *text != ':') {
         if (*text == '\\' && text[1] != '\0') {
             text++;
         }
-        if (length + 1 < LL_TEXT_OPTION_MAX) {
+        if (length + 1 < room) {
             part[length] = *text;
         }
         length++;
         text++;
     }
-    *fits = length < LL_TEXT_OPTION_MAX;
+    *fits = length < room;
     part[*fits ? length : 0] = '\0';
     return text;
 }
@@ -85,18 +93,28 @@ static bool parse_number(const char* text, uint64_t* number) {
     return true;
 }
 
-static bool set_text(char* option, const char* value) {
-    size_t i = 0;
-    do {
-        option[i] = value[i];
-    } while (value[i++] != '\0');
+static size_t texts_room(void) {
+    size_t room = TEXTS_MAX - texts_used;
+    return room < LL_TEXT_OPTION_MAX ? room : LL_TEXT_OPTION_MAX;
+}
+
+// Keeps the value that was read last. Room for an empty one always stays.
+static bool keep_text(const char** option) {
+    size_t end = texts_used;
+    while (texts[end++] != '\0') {
+    }
+    if (end == TEXTS_MAX) {
+        return false;
+    }
+    *option = &texts[texts_used];
+    texts_used = end;
     return true;
 }
 
 static bool set_option(const struct option* option, const char* value) {
     uint64_t number;
     if (option->type == OPTION_TEXT) {
-        return set_text(option->value, value);
+        return keep_text(option->value);
     }
     if (!parse_number(value, &number)) {
         return false;
@@ -122,17 +140,17 @@ static bool set_by_name(const char* name, const char* value) {
 }
 
 unsigned ll_options_parse(const char* text) {
-    // Too large for the small stacks that early code may run on; parsed once.
-    static char name[LL_TEXT_OPTION_MAX];
-    static char value[LL_TEXT_OPTION_MAX];
+    enum { NAME_MAX = 64 };
+    char name[NAME_MAX];
     unsigned mistakes = 0;
     while (*text != '\0') {
         bool name_fits;
         bool value_fits = true;
-        text = take_part(text, '=', name, &name_fits);
+        char* value = &texts[texts_used];
+        text = take_part(text, '=', name, sizeof name, &name_fits);
         value[0] = '\0';
         if (*text == '=') {
-            text = take_part(text + 1, ':', value, &value_fits);
+            text = take_part(text + 1, ':', value, texts_room(), &value_fits);
         }
         if (*text == ':') {
             text++;
@@ -150,22 +168,26 @@ static uint64_t number_of(const struct option* option) {
                                          : *(uint64_t*)option->value;
 }
 
+static const char* text_of(const struct option* option) {
+    return *(const char**)option->value;
+}
+
 static bool is_changed(const struct option* option) {
     if (option->type == OPTION_TEXT) {
-        return !same_text(option->value, option->initial_text);
+        return !same_text(text_of(option), option->initial_text);
     }
     return number_of(option) != option->initial_number;
 }
 
 void ll_options_visit_changed(void (*visit)(const char* text)) {
-    static char line[LINE_MAX];
+    static LL_BULK char line[LINE_MAX];
     for (size_t i = 0; i < TABLE_LENGTH; i++) {
         if (!is_changed(&table[i])) {
             continue;
         }
         char* end = ll_append_text(ll_append_text(line, table[i].name), "=");
         if (table[i].type == OPTION_TEXT) {
-            ll_append_text(end, table[i].value);
+            ll_append_text(end, text_of(&table[i]));
         } else {
             ll_append_number(end, number_of(&table[i]));
         }

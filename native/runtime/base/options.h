@@ -4,11 +4,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LL_TEXT_OPTION_MAX = 4096 };
+enum { LL_TEXT_OPTION_MAX = 4096 }; // bytes of a text, with the zero behind it
 
 struct ll_options {
 #define OPTION(type, name, initial, help) LL_OPTION_##type(name)
-#define LL_OPTION_TEXT(name) char name[LL_TEXT_OPTION_MAX];
+#define LL_OPTION_TEXT(name) const char* name;
 #define LL_OPTION_NUMBER(name) uint64_t name;
 #define LL_OPTION_SWITCH(name) bool name;
 #include "format/options.def"

@@ -35,7 +35,7 @@ static bool guarding;
 enum { RESTORER_FLAG = 0x04000000 };
 
 // What the program asked for when it set the default action, to be told when it asks.
-static struct sigaction seen_defaults[FIRST_REALTIME_SIGNAL];
+static LL_BULK struct sigaction seen_defaults[FIRST_REALTIME_SIGNAL];
 
 // The program's own action for the signal that we use to stop threads.
 static struct sigaction stop_signal_action;

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "base/attributes.h"
 #include "os/memory.h"
 
 // A table that is never full enough to be slow: later contexts have no stack.
@@ -11,7 +12,7 @@ enum { TABLE_BITS = 20, TABLE_SIZE = 1 << TABLE_BITS, PROBES_MAX = 64 };
 // context, and the stack's node above it. 0: free; a stack is never node 0.
 static uint64_t* table;
 
-static uint32_t cache[LL_CONTEXTS_CACHED];
+static LL_BULK uint32_t cache[LL_CONTEXTS_CACHED];
 
 static struct ll_loss_page* page; // NULL before the start
 

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "heap/heap.h"
 #include "lens/injector.h"
 #include "os/lock.h"
@@ -11,7 +12,7 @@
 enum { BLOCKS_KEPT = 1024, LARGEST_BYTES = 64 << 10 };
 
 // A ring: `next` is the oldest, which is freed for the next one to come.
-static void* kept[BLOCKS_KEPT];
+static LL_BULK void* kept[BLOCKS_KEPT];
 static uint32_t next;
 static struct ll_lock lock;
 

@@ -12,7 +12,7 @@
 // The unwind rules of places: (place + 1) << 32 | rule, in one word that threads share
 // without locks; 0 is empty.
 enum { KNOWN_RULES = 1 << 14 };
-static _Atomic uint64_t known_rules[KNOWN_RULES];
+static LL_BULK _Atomic uint64_t known_rules[KNOWN_RULES];
 
 // Taking a stack may itself run patched code of the C library.
 static LL_THREAD_LOCAL bool is_taking;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "base/attributes.h"
 #include "format/records.h"
 #include "heap/inspect.h"
 #include "os/syscall.h"
@@ -12,7 +13,7 @@
 // When there is no room, every second reading goes, and readings become rarer.
 enum { READINGS = 256 };
 
-static struct ll_record_clocks readings[READINGS];
+static LL_BULK struct ll_record_clocks readings[READINGS];
 static size_t count;
 static uint64_t interval_ms = 1;
 

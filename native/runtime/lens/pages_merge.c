@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "base/attributes.h"
 #include "heap/aged.h"
 #include "heap/page_states.h"
 #include "lens/pages_state.h"
@@ -28,12 +29,12 @@ struct candidate {
 
 struct ll_merging ll_merging;
 
-static uintptr_t found[CANDIDATES];
+static LL_BULK uintptr_t found[CANDIDATES];
 static size_t found_count;
 static size_t hand;           // page where the next search begins
 static uint64_t next_stop_ns; // processor time before which no other stop is due
 
-static struct candidate waiting[CANDIDATES];
+static LL_BULK struct candidate waiting[CANDIDATES];
 static size_t waiting_count;
 
 void ll_merging_start(void) {

@@ -1,5 +1,6 @@
 #include "lens/siblings.h"
 
+#include "base/attributes.h"
 #include "format/records.h"
 #include "heap/inspect.h"
 #include "lens/stack_records.h"
@@ -88,7 +89,7 @@ static uint32_t stack_of(const void* block) {
 }
 
 // Stacks of which enough frees were seen, by their last bits.
-static uint32_t well_known[WELL_KNOWN];
+static LL_BULK uint32_t well_known[WELL_KNOWN];
 static LL_THREAD_LOCAL uint32_t later_frees;
 
 // Threads that do so at once may look a little more often than they should.

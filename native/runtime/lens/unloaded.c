@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/attributes.h"
 #include "heap/inspect.h"
 #include "lens/stamps.h"
 #include "os/memory.h"
@@ -23,7 +24,7 @@ struct range {
     bool is_kept;
 };
 
-static struct range ranges[RANGES_MAX];
+static LL_BULK struct range ranges[RANGES_MAX];
 static size_t range_count;
 
 static size_t count_references(const uintptr_t* at, const uintptr_t* end) {

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/attributes.h"
 #include "os/file.h"
 #include "os/memory.h"
 #include "os/syscall.h"
@@ -56,7 +57,7 @@ static struct scan_request request_for(uintptr_t start, uintptr_t end,
 }
 
 static bool can_scan(const struct ll_presence* presence) {
-    static struct scan_region regions[REGIONS];
+    static LL_BULK struct scan_region regions[REGIONS];
     uintptr_t page = (uintptr_t)regions & ~(uintptr_t)(LL_PAGE_SIZE - 1);
     struct scan_request request = request_for(page, page + LL_PAGE_SIZE, regions);
     return scan(presence, &request) >= 0;

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/attributes.h"
 #include "patch/loss_page.h"
 
 enum { MODULES_MAX = 512, NOTE_TYPE = 2 };
@@ -18,7 +19,7 @@ struct registered {
     bool is_loaded;
 };
 
-static struct registered modules[MODULES_MAX];
+static LL_BULK struct registered modules[MODULES_MAX];
 static size_t module_count;
 static bool is_locked; // the process has had threads
 

@@ -95,7 +95,7 @@ static void record_option(const char* text) {
 }
 
 void ll_life_record_start(void) {
-    static char text[TEXT_MAX];
+    static LL_BULK char text[TEXT_MAX];
     struct ll_record_process_start start = {
         .pid = (u32)ll_life.pid,
         .parent_pid = (u32)ll_syscall(SYS_getppid),

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/attributes.h"
 #include "format/records.h"
 #include "os/lock.h"
 #include "os/syscall.h"
@@ -17,7 +18,7 @@ struct note {
 };
 
 static struct ll_lock lock; // held for a few instructions, never while waiting
-static struct note notes[NOTES_MAX];
+static LL_BULK struct note notes[NOTES_MAX];
 
 static struct note* find(int child) {
     for (int i = 0; i < NOTES_MAX; i++) {
