@@ -223,13 +223,17 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def test_code_that_does_not_run_stays_shared() -> None:
-    command = [str(LEAKLINE), "run", "--lens", "accesses", "--"]
-    command += ["cat", "/proc/self/smaps"]
-    done = subprocess.run(command, check=True, capture_output=True, timeout=120)
-    text = [part for part in mappings(done.stdout.decode()) if part.is_armed_text]
+    text = [part for part in own_mappings() if part.is_armed_text]
     assert text
     copied_kib = sum(part.copied_kib for part in text)
     assert 0 < copied_kib < sum(part.size_kib for part in text) / 2
+
+
+def test_stubs_that_ran_at_the_start_do_not_stay_in_memory() -> None:
+    stubs = [part for part in own_mappings() if part.is_stubs]
+    assert stubs
+    resident_kib = sum(part.resident_kib for part in stubs)
+    assert resident_kib < sum(part.size_kib for part in stubs) / 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,17 +241,34 @@ class Mapping:
     """A mapping of a process, as the kernel tells it."""
 
     is_armed_text: bool
+    is_stubs: bool
     size_kib: int
+    resident_kib: int
     copied_kib: int
+
+
+def own_mappings() -> list[Mapping]:
+    """Return the mappings of a program that only tells them."""
+    command = [str(LEAKLINE), "run", "--lens", "accesses", "--"]
+    command += ["cat", "/proc/self/smaps"]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return list(mappings(done.stdout.decode()))
 
 
 def mappings(smaps: str) -> Iterator[Mapping]:
     """Yield the mappings in the text of the kernel's file."""
     for part in re.split(r"\n(?=[0-9a-f]+-)", smaps):
-        sizes = dict(re.findall(r"^(Size|Anonymous): +([0-9]+) kB", part, re.MULTILINE))
+        found = re.findall(r"^(Size|Rss|Anonymous): +([0-9]+) kB", part, re.MULTILINE)
+        sizes = {name: int(size) for name, size in found}
         head = part.partition("\n")[0]
-        is_armed_text = " rwxp " in head and head.endswith(SUFFIX)
-        yield Mapping(is_armed_text, int(sizes["Size"]), int(sizes["Anonymous"]))
+        is_of_plan = head.endswith(SUFFIX)
+        yield Mapping(
+            is_of_plan and " rwxp " in head,
+            is_of_plan and " r-xs " in head,
+            sizes["Size"],
+            sizes["Rss"],
+            sizes["Anonymous"],
+        )
 
 
 def test_what_cannot_be_armed_in_a_library_loaded_later_is_told(tmp_path: Path) -> None:

@@ -30,8 +30,9 @@ struct ll_arm_record {
     uint8_t caller_by_rbp; // 1: from rbp
     uint8_t changes;       // of `use` since the site was armed
     uint8_t state;         // ll_arm_state
-    uint8_t level : 7;     // bursts so far, up to the scheduler's limit
-    uint8_t stub_ran : 1;  // as far as the scheduler knows, since its page was let go
+    uint8_t level : 5;     // bursts so far, up to the scheduler's limit
+    uint8_t stub_ran : 1;  // in a burst or window that has ended, and is not let go yet
+    uint8_t left_then : 2; // tells `left` when its page was let go; 0: it never was
     uint16_t burst;        // touches of the current burst; 0 is the option's value
     // Time stamp counter at the first touch of a burst; then the length of the burst;
     // then when it is due again.

@@ -44,6 +44,7 @@ static struct {
     uint64_t random;
     uint64_t window_due_ns; // CPU time
     uint64_t spent_ns;
+    uint32_t swept_places; // when all stubs that had run were given back
     bool stopping;
     bool is_paused;
     struct ll_schedule_counts counts;
@@ -132,7 +133,6 @@ static void take_over_ended(uint64_t now) {
         struct ll_arm_record* record = &ll_arm.records[place];
         uint32_t next = record->next;
         disarm_poked(record);
-        record->stub_ran = 1;
         plan_next(record, now);
         ll_due_add(&schedule.due, record);
         place = next;
@@ -172,9 +172,20 @@ static void earn(uint64_t cpu_ns) {
     schedule.spent_ns += turns_ns;
 }
 
+// Most code of a start runs less often than a burst is long. Two bits of what is left
+// tell whether it ran again, nearly always.
+static bool runs_in_burst(struct ll_arm_record* record) {
+    unsigned left = 1 + (uint32_t)record->left % 3;
+    bool ran = record->state == LL_ARM_BURST && record->left_then != left;
+    record->left_then = left & 3U;
+    return ran;
+}
+
 static void let_go(const struct ll_arm_place* place, struct ll_arm_record* record) {
-    (void)record;
-    ll_stub_let_go(place);
+    if (runs_in_burst(record) || record->stub_ran) {
+        record->stub_ran = 0;
+        ll_stub_let_go(place);
+    }
 }
 
 static void look_through_window(uint64_t cpu_ns) {
@@ -185,15 +196,26 @@ static void look_through_window(uint64_t cpu_ns) {
         cpu_ns + ll_budget_pause_ns(&schedule.budget, cost_ns, cpu_ns);
 }
 
+// Stubs that ran in bursts stay in memory until the next window: they are likely to run
+// again, and to map a page anew costs more than a burst. But while a program starts,
+// most of what runs will not run again, and there may never be a window.
+static uint32_t first_to_let_go(uint32_t count) {
+    enum { FEW = 64, SHARE = 16 };
+    if (count - schedule.swept_places < FEW + schedule.swept_places / SHARE) {
+        return ll_arm.settled_places + 1;
+    }
+    schedule.swept_places = count;
+    return 1;
+}
+
 // New places were read from the tables of plans, and their stubs ran for the first
-// time. Those that ran in bursts stay until the next window: they are likely to run
-// again, and to map a page anew costs more than a burst.
+// time.
 static void let_pages_go(void) {
     uint32_t count = __atomic_load_n(&ll_arm.place_count, __ATOMIC_RELAXED);
-    uint32_t settled = ll_arm.settled_places;
-    if (count != settled) {
+    if (count != ll_arm.settled_places) {
+        uint32_t first = first_to_let_go(count);
         __atomic_store_n(&ll_arm.settled_places, count, __ATOMIC_RELAXED);
-        ll_places_visit(settled + 1, let_go);
+        ll_places_visit(first, let_go);
         ll_arm_let_tables_go();
     }
     ll_stubs_give_back();

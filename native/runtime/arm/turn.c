@@ -182,6 +182,7 @@ static void end_burst(struct ll_arm_module* module, struct ll_arm_record* record
         ll_text_disarm(module, &ll_arm_place_of(record)->site);
     }
     record->time = time_stamp() - record->time;
+    record->stub_ran = 1;
     if (!ll_arm.is_poked) {
         __atomic_store_n(&record->state, LL_ARM_IDLE, __ATOMIC_RELEASE);
     }
