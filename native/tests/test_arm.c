@@ -182,7 +182,7 @@ static void test_code_is_changed_in_the_order_of_text_poke(void) {
 
 // A page that was written to shows whether it comes from its file again.
 static void test_pages_of_stubs_that_ran_come_from_their_file_again(void) {
-    enum { PAGES = 600, KEPT = 599, BYTE = 100 };
+    enum { PAGES = 601, KEPT = 599, OTHER = 600, BYTE = 100 };
     int file = memfd_create("stubs", 0);
     CHECK(file >= 0 && ftruncate(file, PAGES * 4096L) == 0);
     uint8_t* stubs =
@@ -192,6 +192,7 @@ static void test_pages_of_stubs_that_ran_come_from_their_file_again(void) {
     for (int32_t page = 0; page < KEPT; page++) {
         struct ll_arm_place place = {&module, {.site_count = 1}};
         place.site.distance = page * 4096 + BYTE - LL_ARM_JUMP_LENGTH;
+        place.site.other_page = page == 0 ? OTHER : 0;
         ll_stub_let_go(&place);
         ll_stub_let_go(&place);
     }
@@ -203,6 +204,20 @@ static void test_pages_of_stubs_that_ran_come_from_their_file_again(void) {
     }
     munmap(stubs, PAGES * 4096L);
     close(file);
+}
+
+static void test_the_other_page_of_a_stub_is_found_below_and_above(void) {
+    static struct ll_arm_mapping mappings[] = {
+        {.address = 0x5000}, {.address = -0x3000}, {.address = 0x9000}};
+    static uint32_t stub_pages[] = {0, 1, 2, 0};
+    struct ll_arm_plan plan = {.mappings = mappings, .stub_pages = stub_pages};
+    struct ll_arm_site jump = {
+        .address = 0x100, .distance = 0x5000, .page_count = 2, .site_count = 1};
+    CHECK(ll_stub_other_page(&plan, &jump) == -8);
+    jump.stub_pages_at = 2;
+    CHECK(ll_stub_other_page(&plan, &jump) == 4);
+    jump.page_count = 1;
+    CHECK(ll_stub_other_page(&plan, &jump) == 0);
 }
 
 static void test_uses_are_told_apart_by_place_and_stack(void) {
@@ -227,6 +242,7 @@ int main(void) {
     test_the_probe_finds_that_changes_are_seen_whole();
     test_code_is_changed_in_the_order_of_text_poke();
     test_pages_of_stubs_that_ran_come_from_their_file_again();
+    test_the_other_page_of_a_stub_is_found_below_and_above();
     test_uses_are_told_apart_by_place_and_stack();
     return failures != 0;
 }

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "arm/stubs.h"
 #include "os/memory.h"
 
 enum { ROWS_MAX = 1 << 17 };
@@ -27,6 +28,7 @@ static uint32_t new_place(struct ll_arm_module* module, uint32_t site) {
     }
     struct ll_arm_place* place = &ll_arm.places[number];
     place->site = *ll_arm_plan_site(&module->plan, site);
+    place->site.other_page = ll_stub_other_page(&module->plan, &place->site);
     __atomic_store_n(&module->reads, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&place->module, module, __ATOMIC_RELEASE);
     return number;

@@ -40,7 +40,12 @@ enum { LL_ARM_JUMP_LENGTH = 5, LL_ARM_ENTRY_STUB_BYTES = 20 };
 struct ll_arm_site {
     uint32_t address; // of the instruction that touches
     int32_t distance; // of the jump
-    uint32_t stub_pages_at;
+    union {
+        uint32_t stub_pages_at; // in a plan
+        // Of a place: from the page of its stub to that of the stub for the case that
+        // the next group is armed, in pages; 0 when there is none.
+        int32_t other_page;
+    };
     uint16_t lead;   // bytes from the instruction that becomes a jump to this one
     uint16_t length; // bytes of code that the stub runs instead
     uint8_t original[LL_ARM_JUMP_LENGTH];

@@ -80,7 +80,7 @@ struct ll_arm_module {
 // A site that was touched at least once, by number from 1.
 struct ll_arm_place {
     struct ll_arm_module* module; // NULL: not given out, or just being
-    struct ll_arm_site site;      // as in the plan, whose pages need not stay in memory
+    struct ll_arm_site site;      // from the plan, whose pages need not stay in memory
 };
 
 enum { LL_ARM_PLACES_MAX = 1 << 20 };

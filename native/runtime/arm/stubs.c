@@ -253,24 +253,47 @@ static void give_back(uintptr_t* page) {
     }
 }
 
-static uintptr_t stub_page_of(const struct ll_arm_place* place) {
-    const struct ll_arm_site* site = &place->site;
-    uintptr_t jump_end =
-        place->module->bias + ll_arm_jump_at(site) + LL_ARM_JUMP_LENGTH;
-    return (jump_end + (uintptr_t)(intptr_t)site->distance) & -(uintptr_t)LL_PAGE_SIZE;
+// Before the bias is added.
+static int64_t stub_page_of(const struct ll_arm_site* site) {
+    int64_t jump_end = (int64_t)ll_arm_jump_at(site) + LL_ARM_JUMP_LENGTH;
+    return (jump_end + site->distance) & -(int64_t)LL_PAGE_SIZE;
 }
 
-void ll_stub_let_go(const struct ll_arm_place* place) {
-    if (place->site.site_count == 0) {
-        return; // the first of its group jumps
+int32_t ll_stub_other_page(const struct ll_arm_plan* plan,
+                           const struct ll_arm_site* site) {
+    if (site->page_count < 2) {
+        return 0;
     }
-    uintptr_t page = stub_page_of(place);
+    const uint32_t* pages = &plan->stub_pages[site->stub_pages_at];
+    ll_arm_plan_bring(pages, site->page_count * sizeof *pages);
+    int64_t distance = 0;
+    for (uint32_t i = 0; i < site->page_count && distance == 0; i++) {
+        const struct ll_arm_mapping* mapping = &plan->mappings[pages[i]];
+        ll_arm_plan_bring(mapping, sizeof *mapping);
+        distance = mapping->address - stub_page_of(site);
+    }
+    return (int32_t)(distance / LL_PAGE_SIZE);
+}
+
+static void let_page_go(uintptr_t page) {
     // Those of one site differ in high bits only.
     uint64_t hash = page / LL_PAGE_SIZE * 0x9e3779b97f4a7c15U;
     uintptr_t* found = &waiting[hash >> 32 & (WAITING_MAX - 1)];
     if (*found != page) {
         give_back(found);
         *found = page;
+    }
+}
+
+void ll_stub_let_go(const struct ll_arm_place* place) {
+    const struct ll_arm_site* site = &place->site;
+    if (site->site_count == 0) {
+        return; // the first of its group jumps
+    }
+    uintptr_t page = place->module->bias + (uintptr_t)stub_page_of(site);
+    let_page_go(page);
+    if (site->other_page != 0) {
+        let_page_go(page + (uintptr_t)((intptr_t)site->other_page * LL_PAGE_SIZE));
     }
 }
 

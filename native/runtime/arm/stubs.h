@@ -26,6 +26,10 @@ bool ll_stubs_get(struct ll_arm_module* module, const struct ll_arm_site* site);
 // Gives back the pages of entries that ran.
 void ll_stubs_let_entries_go(const struct ll_arm_module* module);
 
+// What a place keeps as `other_page` of a site of the plan. One will do: few have more.
+int32_t ll_stub_other_page(const struct ll_arm_plan* plan,
+                           const struct ll_arm_site* site);
+
 // The stub of a place has run and is not needed for a while. Its page is given back by
 // the next call of `ll_stubs_give_back`; when it runs again it comes from its file.
 // Both for holders of the scheduler's lock.
