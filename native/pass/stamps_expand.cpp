@@ -4,6 +4,7 @@
 #include "stamps_emit.h"
 #include "stamps_helpers.h"
 #include "stamps_layout.h"
+#include "stamps_leaving.h"
 #include "stamps_outside.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -27,6 +28,7 @@ class Expander {
     }
 
     void expand(const Group& group, llvm::Value* handed) const;
+    void leave_to_function(llvm::CallInst* note, llvm::Value* handed) const;
     void expand_lost_from(llvm::CallInst* note, llvm::Value* handed);
     void expand_born(llvm::CallInst* note, llvm::Value* handed);
 
@@ -42,7 +44,6 @@ class Expander {
                         llvm::Value* handed);
     void expand_one(llvm::CallInst* call, llvm::Value* handed) const;
     void expand_several(const Group& group, llvm::Value* handed) const;
-    void leave_to_function(llvm::CallInst* call, llvm::Value* handed) const;
     void stamp(llvm::Instruction* before, llvm::CallInst* call,
                const Shared& shared) const;
 
@@ -60,11 +61,7 @@ llvm::Value* context_of(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
 // One thread with a context that is known stamps in line, all else is left to a
 // function.
 void Expander::expand(const Group& group, llvm::Value* handed) const {
-    if (group.front()->getFunction()->hasOptNone()) {
-        for (llvm::CallInst* call : group) {
-            leave_to_function(call, handed);
-        }
-    } else if (group.size() == 1) {
+    if (group.size() == 1) {
         expand_one(group.front(), handed);
     } else {
         expand_several(group, handed);
@@ -74,12 +71,12 @@ void Expander::expand(const Group& group, llvm::Value* handed) const {
     }
 }
 
-// Code that is not optimised leaves even the question to a function: a value that is
-// needed behind a branch would stay in its frame, like a reference.
-void Expander::leave_to_function(llvm::CallInst* call, llvm::Value* handed) const {
-    llvm::IRBuilder<> builder(call);
-    helpers_.call_lose(builder, {call->getArgOperand(0), call->getArgOperand(1),
-                                 context_of(builder, *call, handed)});
+// Even the question whether it is a reference.
+void Expander::leave_to_function(llvm::CallInst* note, llvm::Value* handed) const {
+    llvm::IRBuilder<> builder(note);
+    helpers_.call_lose(builder, {note->getArgOperand(0), note->getArgOperand(1),
+                                 context_of(builder, *note, handed)});
+    note->eraseFromParent();
 }
 
 // Where births are noted, exactness counts more than speed.
@@ -175,6 +172,7 @@ bool is_never_heap(llvm::Value* old) {
 
 struct FunctionNotes {
     std::vector<Group> groups;
+    std::vector<llvm::CallInst*> left;      // to a function
     std::vector<llvm::CallInst*> lost_from; // of slots, with their addresses
     std::vector<llvm::CallInst*> born;
 };
@@ -250,11 +248,31 @@ void find_calls(llvm::Function* mark, Notes& notes,
     }
 }
 
-Notes find_notes(llvm::Module& module, const Marks& marks) {
+void find_left(llvm::BasicBlock& block, const llvm::Function* lost,
+               std::vector<llvm::CallInst*>& left) {
+    for (llvm::Instruction& instruction : block) {
+        auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+        if (call != nullptr && call->getCalledFunction() == lost) {
+            left.push_back(call);
+        }
+    }
+}
+
+Notes find_notes(llvm::Module& module, const Marks& marks,
+                 llvm::FunctionAnalysisManager& analyses) {
     Notes notes;
     for (llvm::Function& function : module) {
+        if (function.isDeclaration()) {
+            continue;
+        }
+        FunctionNotes& own = notes[&function];
+        Leaving leaving(function, analyses);
         for (llvm::BasicBlock& block : function) {
-            find_groups(block, marks.lost, notes[&function].groups);
+            if (leaving.leaves(block)) {
+                find_left(block, marks.lost, own.left);
+            } else {
+                find_groups(block, marks.lost, own.groups);
+            }
         }
     }
     find_calls(marks.lost_from, notes, &FunctionNotes::lost_from);
@@ -264,8 +282,9 @@ Notes find_notes(llvm::Module& module, const Marks& marks) {
 
 } // namespace
 
-bool expand_stamps(llvm::Module& module) {
+bool expand_stamps(llvm::Module& module, llvm::FunctionAnalysisManager& analyses) {
     place_outside_notes(module);
+    analyses.clear();
     Marks marks = {module.getFunction(lost_name), module.getFunction(lost_from_name),
                    module.getFunction(born_name)};
     for (llvm::Function* mark : present(marks)) {
@@ -274,13 +293,16 @@ bool expand_stamps(llvm::Module& module) {
     if (present(marks).empty()) {
         return false;
     }
-    Notes notes = find_notes(module, marks);
+    Notes notes = find_notes(module, marks, analyses);
     Contexts contexts(module);
     Expander expander(module);
     for (auto& [function, own] : notes) {
         llvm::Value* handed = contexts.context(*function);
         for (const Group& group : own.groups) {
             expander.expand(group, handed);
+        }
+        for (llvm::CallInst* note : own.left) {
+            expander.leave_to_function(note, handed);
         }
         for (llvm::CallInst* note : own.lost_from) {
             expander.expand_lost_from(note, handed);

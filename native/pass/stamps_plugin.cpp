@@ -66,9 +66,14 @@ class NotePass : public llvm::PassInfoMixin<NotePass> {
 
 class ExpandPass : public llvm::PassInfoMixin<ExpandPass> {
   public:
-    llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager&) {
-        return leakline::expand_stamps(module) ? llvm::PreservedAnalyses::none()
-                                               : llvm::PreservedAnalyses::all();
+    llvm::PreservedAnalyses run(llvm::Module& module,
+                                llvm::ModuleAnalysisManager& analyses) {
+        auto& functions =
+            analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module)
+                .getManager();
+        return leakline::expand_stamps(module, functions)
+                   ? llvm::PreservedAnalyses::none()
+                   : llvm::PreservedAnalyses::all();
     }
 
     static bool isRequired() {

@@ -1,6 +1,7 @@
 #include "stamps_scan.h"
 
 #include "stamps_layout.h"
+#include "stamps_leaving.h"
 
 namespace leakline {
 
@@ -54,6 +55,7 @@ Loop::Loop(llvm::Module& module, const char* name,
       builder_(module.getContext()) {
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     function_->addFnAttr(llvm::Attribute::NoInline);
+    function_->addFnAttr(stamps_seldom);
     function_->setUWTableKind(llvm::UWTableKind::Async);
 }
 

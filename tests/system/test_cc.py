@@ -234,3 +234,34 @@ def test_sources_that_were_compiled_otherwise_are_named(tmp_path: Path) -> None:
     (named,) = [text for text in seen if "compiled without leakline cc" in text]
     assert "other.c" in named
     assert "main.c" not in named
+
+
+SELDOM = """
+#include <stdlib.h>
+__attribute__((noinline)) void often(char** slot) { *slot = NULL; }
+__attribute__((noinline)) void seldom(char** slot, long why) {
+    if (__builtin_expect(why, 0)) {
+        *slot = NULL;
+    }
+}
+int main(int count, char** words) {
+    char* slot = malloc(100);
+    often(&slot);
+    slot = malloc(101);
+    seldom(&slot, count);
+    return 0;
+}
+"""
+
+
+def test_seldom_code_is_small_and_notes_all_the_same(tmp_path: Path) -> None:
+    program = compile_text(SELDOM, tmp_path, "-O2")
+    code = subprocess.run(
+        ["objdump", "-d", program], check=True, capture_output=True, text=True
+    ).stdout
+    bodies = {body.partition(">")[0]: body for body in re.split(r"\n\w+ <", code)}
+    assert "<leakline.lose>" in bodies["seldom"]
+    assert "<leakline.lose>" not in bodies["often"]
+    found = watch_json(program, tmp_path)["findings"]
+    lost = {f["bytes"]: f["loss"]["frames"][0]["line"] for f in found}
+    assert lost == {100: 3, 101: 6}
