@@ -1,7 +1,9 @@
 // How often sites are armed, and what that may cost: the arithmetic of lens `accesses`
 // that needs no clock.
 #include "arm/budget.h"
+#include "arm/clock.h"
 #include "arm/rate.h"
+#include "arm/window.h"
 #include "check.h"
 
 static const struct ll_rate paper = {.burst = 10, .decrease = 10, .thinnest = 1000};
@@ -143,6 +145,21 @@ static void test_what_is_idle_for_a_third_of_a_short_run_meets_a_window(void) {
     check_windows_of_a_short_run(24000000);
 }
 
+// The latest 4,096 are known one by one.
+static void test_windows_since_a_touch_are_counted_however_many_there_were(void) {
+    for (uint32_t windows = 1; windows <= 10000; windows++) {
+        ll_touch_tick = 3 * windows;
+        ll_window_always(1);
+        CHECK(ll_windows_since(ll_touch_tick) == 0);
+        CHECK(ll_windows_since(ll_touch_tick - 1) == 1);
+        CHECK(ll_windows_since(ll_touch_tick - 3) == 1);
+        CHECK(ll_windows_since(0) == (windows < 4096 ? windows : 4096));
+    }
+    CHECK(ll_windows_since(3 * 9000) == 1000);
+    ll_windows_forget();
+    CHECK(ll_windows_since(0) == 0);
+}
+
 int main(void) {
     test_options_without_sense_are_bounded();
     test_each_burst_makes_the_next_rarer_down_to_the_least();
@@ -155,5 +172,6 @@ int main(void) {
     test_windows_take_their_half_of_the_budget_in_a_long_run();
     test_there_are_no_more_cheap_windows_than_are_needed();
     test_what_is_idle_for_a_third_of_a_short_run_meets_a_window();
+    test_windows_since_a_touch_are_counted_however_many_there_were();
     return failures != 0;
 }

@@ -63,15 +63,10 @@ static void let_stub_go(const struct ll_arm_place* place,
     }
 }
 
+// Moves nothing: that would be a call of libc's code, which may be armed, and the
+// runtime's own thread must not run that.
 static void keep(uint64_t tick) {
-    if (counts.windows >= WINDOWS_KEPT) {
-        for (uint32_t i = 1; i < WINDOWS_KEPT; i++) {
-            opened[i - 1] = opened[i];
-        }
-        opened[WINDOWS_KEPT - 1] = tick;
-    } else {
-        opened[counts.windows] = tick;
-    }
+    opened[counts.windows % WINDOWS_KEPT] = tick;
     counts.windows++;
 }
 
@@ -126,19 +121,17 @@ uint64_t ll_window_always(uint64_t length_ns) {
 }
 
 uint32_t ll_windows_since(uint64_t tick) {
-    uint32_t low = 0;
-    uint32_t high =
-        counts.windows < WINDOWS_KEPT ? (uint32_t)counts.windows : WINDOWS_KEPT;
-    uint32_t end = high;
+    uint64_t low = counts.windows < WINDOWS_KEPT ? 0 : counts.windows - WINDOWS_KEPT;
+    uint64_t high = counts.windows;
     while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (opened[middle] > tick) {
+        uint64_t middle = low + (high - low) / 2;
+        if (opened[middle % WINDOWS_KEPT] > tick) {
             high = middle;
         } else {
             low = middle + 1;
         }
     }
-    return end - low;
+    return (uint32_t)(counts.windows - low);
 }
 
 struct ll_window_counts ll_window_counts(void) {
