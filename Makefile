@@ -92,7 +92,7 @@ bench-suites: setup  ## Tests of real programs that `leakline cc` compiled
 	$(BIN)/python -m benchmarks.suites
 
 bench-stress: setup  ## Runs while code is armed and disarmed all the time
-	tools/install_packages.sh $(TEST_PACKAGES)
+	tools/install_packages.sh $(TEST_PACKAGES) redis-server
 	$(BIN)/python -m benchmarks.stress
 
 bench-pages: setup  ## Latency of redis under lens pages, and its cost on large heaps

@@ -1,8 +1,9 @@
 """`python -m benchmarks.stress`: nobody notices code that is armed and disarmed.
 
 Sites are armed and disarmed at random as fast as one thread can, while a program with
-threads, exceptions, signals at 1 kHz, fork, dlopen and longjmp runs many times, and real
-commands run once. Every output and exit status must be the plain program's.
+threads, exceptions, signals at 1 kHz, fork, dlopen and longjmp runs many times, a redis
+server answers many clients, and real commands run once. Every output and exit status must
+be the plain program's.
 """
 
 import argparse
@@ -13,6 +14,9 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.commands import COMMANDS, make_folder, run
+from benchmarks.measure import FailedError
+from benchmarks.modes import LEAKLINE_ACCESSES, Wrapping, make_plans
+from benchmarks.workloads import redis
 from leakline.cli.environment import runtime_library
 from leakline.patching.plans import plan_folder
 from leakline.recording.create import create_recording
@@ -34,6 +38,7 @@ def main() -> int:
         prog="python -m benchmarks.stress", description=__doc__
     )
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--servers", type=int, default=20)
     parser.add_argument("--no-commands", action="store_true")
     arguments = parser.parse_args()
     noticed = 0
@@ -42,6 +47,12 @@ def main() -> int:
             alike = robust_runs(Path(scratch), options, arguments.runs)
             print(f"{way}: {alike} of {arguments.runs} runs alike", flush=True)
             noticed += arguments.runs - alike
+        if arguments.servers:
+            alike = served_runs(Path(scratch), arguments.servers)
+            print(
+                f"{alike} of {arguments.servers} redis servers ended well", flush=True
+            )
+            noticed += arguments.servers - alike
         if not arguments.no_commands:
             alike = same_commands(Path(scratch))
             print(f"{alike} of {len(COMMANDS)} commands alike", flush=True)
@@ -88,6 +99,26 @@ def _one_run(program: Path, scratch: Path, options: str) -> tuple[int, bytes]:
         timeout=RUN_LIMIT_S,
     )
     return done.returncode, done.stdout
+
+
+def served_runs(scratch: Path, runs: int) -> int:
+    """Let redis servers answer many clients; return how many ended as they should."""
+    folder = scratch / "redis"
+    folder.mkdir()
+    redis(folder, LEAKLINE_ACCESSES.wrap(folder), 100)
+    make_plans(folder)
+    return sum(_serves(folder) for _ in range(runs))
+
+
+def _serves(folder: Path) -> bool:
+    (preload, (name, options)) = LEAKLINE_ACCESSES.wrap(folder).environment
+    wrapping = Wrapping(environment=(preload, (name, f"{options}:arm_stress=1")))
+    try:
+        redis(folder, wrapping, 2_000)
+    except (FailedError, subprocess.CalledProcessError) as error:
+        print(error, flush=True)
+        return False
+    return True
 
 
 def same_commands(scratch: Path) -> int:
