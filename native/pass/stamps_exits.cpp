@@ -4,6 +4,7 @@
 // cleanups of the next one.
 #include "stamps_exits.h"
 
+#include "stamps_destinations.h"
 #include "stamps_names.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -64,25 +65,6 @@ const llvm::Instruction* first_scope_end(const llvm::BasicBlock* block) {
         }
     }
     return nullptr;
-}
-
-// A variable that holds nothing but numbers of destinations.
-bool holds_destinations(llvm::Value* place) {
-    auto* slot = llvm::dyn_cast<llvm::AllocaInst>(place);
-    if (slot == nullptr || !slot->getAllocatedType()->isIntegerTy(32) ||
-        variable_of(slot) != nullptr) {
-        return false;
-    }
-    return llvm::all_of(slot->users(), [](llvm::User* user) {
-        if (llvm::isa<llvm::LoadInst>(user)) {
-            return llvm::all_of(user->users(), [](llvm::User* reader) {
-                return llvm::isa<llvm::SwitchInst>(reader);
-            });
-        }
-        auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
-        return store != nullptr &&
-               llvm::isa<llvm::ConstantInt>(store->getValueOperand());
-    });
 }
 
 // The destination that a block sets; nothing when it does not jump.

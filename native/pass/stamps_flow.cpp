@@ -1,7 +1,9 @@
 #include "stamps_flow.h"
 
+#include "stamps_destinations.h"
 #include "stamps_walk.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/IR/CFG.h"
@@ -20,14 +22,15 @@ class Flow {
     Flow(llvm::Function& function, const Slots& slots, const Losing& losing,
          bool callers_keep)
         : function_(function), slots_(slots), losing_(losing),
-          callers_keep_(callers_keep) {
+          callers_keep_(callers_keep), destinations_(function) {
     }
 
     std::vector<Drop> drops();
 
   private:
     void find_states();
-    bool join_into(llvm::BasicBlock* block, const State& state);
+    State walk_through(llvm::BasicBlock& block, State state) const;
+    void join_destinations();
     std::vector<Drop> drops_in(llvm::BasicBlock& block, State state,
                                const llvm::Instruction* end) const;
     const llvm::Instruction* first_event(llvm::BasicBlock& block) const;
@@ -38,7 +41,10 @@ class Flow {
     const Slots& slots_;
     const Losing& losing_;
     bool callers_keep_;
-    // Of blocks that can be reached.
+    Destinations destinations_;
+    // Of blocks that can be reached, with what is known of the destination there.
+    llvm::MapVector<std::pair<llvm::BasicBlock*, Destination>, State> states_;
+    // Of the same, wherever they lead.
     llvm::DenseMap<llvm::BasicBlock*, State> entries_;
     llvm::DenseMap<llvm::BasicBlock*, State> exits_;
 };
@@ -65,30 +71,10 @@ std::vector<Drop> Flow::drops() {
     return drops;
 }
 
-void Flow::find_states() {
-    llvm::BasicBlock* first = &function_.getEntryBlock();
-    entries_[first] = State(slots_.variables.size(), nothing);
-    std::vector<llvm::BasicBlock*> pending = {first};
-    while (!pending.empty()) {
-        llvm::BasicBlock* block = pending.back();
-        pending.pop_back();
-        State state = entries_[block];
-        Walk walk(slots_, losing_, callers_keep_, state, nullptr);
-        for (llvm::Instruction& instruction : *block) {
-            walk.step(instruction);
-        }
-        for (llvm::BasicBlock* next : llvm::successors(block)) {
-            if (join_into(next, state)) {
-                pending.push_back(next);
-            }
-        }
-        exits_[block] = std::move(state);
-    }
-}
-
-// True when more is possible at the start of the block than was known.
-bool Flow::join_into(llvm::BasicBlock* block, const State& state) {
-    auto [known, is_new] = entries_.try_emplace(block, state);
+// True when more is possible in a state than was known.
+template <typename States, typename Key>
+bool join_into(States& states, const Key& key, const State& state) {
+    auto [known, is_new] = states.try_emplace(key, state);
     bool changed = is_new;
     for (unsigned i = 0; i < state.size() && !is_new; i++) {
         Hold joined = join(known->second[i], state[i]);
@@ -96,6 +82,38 @@ bool Flow::join_into(llvm::BasicBlock* block, const State& state) {
         known->second[i] = joined;
     }
     return changed;
+}
+
+void Flow::find_states() {
+    std::pair first(&function_.getEntryBlock(), any_destination);
+    states_[first] = State(slots_.variables.size(), nothing);
+    std::vector pending = {first};
+    while (!pending.empty()) {
+        auto [block, destination] = pending.back();
+        pending.pop_back();
+        State state = walk_through(*block, states_[{block, destination}]);
+        for (auto next : destinations_.next(*block, destination)) {
+            if (join_into(states_, next, state)) {
+                pending.push_back(next);
+            }
+        }
+    }
+    join_destinations();
+}
+
+State Flow::walk_through(llvm::BasicBlock& block, State state) const {
+    Walk walk(slots_, losing_, callers_keep_, state, nullptr);
+    for (llvm::Instruction& instruction : block) {
+        walk.step(instruction);
+    }
+    return state;
+}
+
+void Flow::join_destinations() {
+    for (const auto& [key, state] : states_) {
+        join_into(entries_, key.first, state);
+        join_into(exits_, key.first, walk_through(*key.first, state));
+    }
 }
 
 std::vector<Drop> Flow::drops_in(llvm::BasicBlock& block, State state,
