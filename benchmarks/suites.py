@@ -46,6 +46,11 @@ VERDICTS = {
     "unsupported tests": "skipped",
 }
 AUTOMAKE = re.compile(r"^# (PASS|SKIP|XFAIL|FAIL|XPASS|ERROR): +(\d+)$", re.MULTILINE)
+# The log of a suite with failures, which is shown before the summary, opens with the
+# same counts.
+AUTOMAKE_LOG = re.compile(
+    r"^ +\S.*test-suite\.log\n=+\n\n(?:# [A-Z]+: +\d+\n)+", re.MULTILINE
+)
 DEJAGNU = re.compile(r"^# of ([a-z ]+?)\s+(\d+)$", re.MULTILINE)
 SQLITE = re.compile(r"^(\d+) errors out of (\d+) tests", re.MULTILINE)
 LUA_FILE = re.compile(r"^\*{5} FILE '.+'\*{5}$", re.MULTILINE)
@@ -184,7 +189,10 @@ def _run(
 def tally(output: str) -> Counter[str]:
     """Count the verdicts in what tests printed, by any of the frameworks."""
     verdicts = Counter[str]()
-    for word, number in (*AUTOMAKE.findall(output), *DEJAGNU.findall(output)):
+    for word, number in (
+        *AUTOMAKE.findall(AUTOMAKE_LOG.sub("", output)),
+        *DEJAGNU.findall(output),
+    ):
         if word in VERDICTS:
             verdicts[VERDICTS[word]] += int(number)
     for errors, tests in SQLITE.findall(output):

@@ -11,6 +11,16 @@ AUTOMAKE = """\
 # XPASS: 0
 # ERROR: 0
 """
+AUTOMAKE_LOG = f"""\
+========================================
+   diffutils 3.8: tests/test-suite.log
+========================================
+
+{AUTOMAKE}
+.. contents:: :depth: 2
+
+FAIL: strip-trailing-cr
+"""
 DEJAGNU = """\
 		=== find Summary ===
 
@@ -31,6 +41,10 @@ def test_verdicts_of_all_frameworks_are_added_up() -> None:
         "failed as expected": 1,
         "failed": 1 + 2 + 0 + 2,
     }
+
+
+def test_the_log_of_failures_is_not_counted_again() -> None:
+    assert tally(AUTOMAKE_LOG + AUTOMAKE) == tally(AUTOMAKE)
 
 
 def test_output_without_verdicts_counts_nothing() -> None:
