@@ -5,9 +5,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.apt_sources import download_command
 
 PROGRAMS = Path(__file__).parent / "programs"
 _MULTIARCH = '#define DEB_HOST_MULTIARCH "x86_64-linux-gnu"\n'
@@ -46,14 +49,25 @@ def fetch(package: str) -> Callable[[Path], None]:
     def unpack(folder: Path) -> None:
         parent = folder.parent / f"{package}-download"
         parent.mkdir()
-        download = ["apt-get", "-q", "source", "--download-only", package]
+        download = download_command(package)
         subprocess.run(download, cwd=parent, check=True, capture_output=True)
         (description,) = parent.glob("*.dsc")
         unpacking = ["dpkg-source", "--no-check", "-x", str(description), str(folder)]
         subprocess.run(unpacking, check=True, capture_output=True)
         shutil.rmtree(parent)
+        _make_equally_old(folder)
 
     return unpack
+
+
+def _make_equally_old(folder: Path) -> None:
+    """Let no generated file be older than one that a patch changed.
+
+    A build would otherwise run the tools that generated it, which may not be there.
+    """
+    now = time.time()
+    for path in folder.rglob("*"):
+        os.utime(path, (now, now), follow_symlinks=False)
 
 
 def fetch_lua(folder: Path) -> None:
@@ -106,7 +120,7 @@ SOURCES = (
         "sqlite3",
         ("tcl",),
     ),
-    Source("mawk", fetch("mawk"), "cp -r $SOURCE/. . && ./configure && make", "mawk"),
+    Source("mawk", fetch("mawk"), "cp -a $SOURCE/. . && ./configure && make", "mawk"),
     Source(
         "binary-trees",
         copy_trees,

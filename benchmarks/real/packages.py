@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.apt_sources import download_command
 from leakline.static.capture.command import Build
 from leakline.static.capture.recorder import record_build
 
@@ -112,8 +113,8 @@ def prepare(package: Package, folder: Path) -> Path:
     subprocess.run([installer, "dpkg-dev", "make", *package.needed], check=True)
     parts = folder / "fetched" / package.name
     parts.mkdir(parents=True, exist_ok=True)
-    fetch = ["apt-get", "source", "-qq", "--download-only", package.source]
-    subprocess.run(fetch, cwd=parts, check=True, stderr=subprocess.DEVNULL)
+    fetch = download_command(package.source)
+    subprocess.run(fetch, cwd=parts, check=True, capture_output=True)
     (description,) = parts.glob("*.dsc")
     unpack = ["dpkg-source", "--no-check", "--extract", str(description), str(place)]
     subprocess.run(unpack, check=True, stdout=subprocess.DEVNULL)
