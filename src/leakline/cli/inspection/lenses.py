@@ -15,10 +15,10 @@ QUESTIONS = {
 COMMANDS = frozenset(["cc", "check"])
 # What they cost.
 COSTS = {
-    "reach": "1.0x to 1.8x CPU, memory 1.05x to 1.4x",
-    "loss": "1.0x to 2.3x CPU (short programs 7x), memory 1.2x to 2.5x; the first run plans the patches",
-    "pages": "1.0x to 1.5x CPU (short programs 2x), memory 1.0x to 1.4x; forked children are not watched",
-    "accesses": "1.0x to 1.6x CPU (short programs 16x), memory 1.2x to 3.4x; the first run plans the code",
+    "reach": "1.0x to 1.9x CPU, memory 1.05x to 1.3x",
+    "loss": "1.0x to 2.3x CPU (short programs 8x), memory 1.2x to 2.3x; the first run plans the patches",
+    "pages": "1.0x to 1.5x CPU (short programs 2x), memory 1.0x to 1.3x; forked children are not watched",
+    "accesses": "1.0x to 1.7x CPU (short programs 16x), memory 1.2x to 3.3x; the first run plans the code",
     "cc": "as lens loss, in programs that were compiled with it",
     "check": "nothing at run time; 20 to 40 CPU seconds for the first 100,000 lines",
 }
