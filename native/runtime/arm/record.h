@@ -30,6 +30,9 @@ struct ll_arm_record {
     uint8_t caller_by_rbp; // 1: from rbp
     uint8_t changes;       // of `use` since the site was armed
     uint8_t state;         // ll_arm_state
+    // Threads and the scheduler write the byte of these three without a lock. `level`
+    // changes only between bursts, when no thread writes; of the others a lost write
+    // gives a page back once too often or too late.
     uint8_t level : 5;     // bursts so far, up to the scheduler's limit
     uint8_t stub_ran : 1;  // in a burst or window that has ended, and is not let go yet
     uint8_t left_then : 2; // tells `left` when its page was let go; 0: it never was
