@@ -58,6 +58,17 @@ def test_a_response_file_stands_for_its_words(source: Path, tmp_path: Path) -> N
     assert lines_of_losses(tmp_path / "program", tmp_path) == [3]
 
 
+def test_a_response_file_can_have_options_of_ours(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "words").write_text(f"--births -### -c '{source}'")
+    done = call(tmp_path, "@words")
+    assert done.returncode == 0, done.stderr
+    assert "-leakline-births" in done.stderr
+    (tmp_path / "question").write_text("--print-flags")
+    done = call(tmp_path, "@question")
+    assert "-fpass-plugin=" in done.stdout
+    assert done.returncode == 0
+
+
 def test_sources_can_be_preprocessed_and_commands_shown(
     source: Path, tmp_path: Path
 ) -> None:

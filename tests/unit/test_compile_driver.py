@@ -7,7 +7,7 @@ import pytest
 from leakline.compile.command_line import CommandLine
 from leakline.compile.compiler import OVERRIDE, Compiler, find_compiler
 from leakline.compile.driver import additions_for
-from leakline.compile.response import expand
+from leakline.compile.response import expand, expand_those_with
 from leakline.errors import CompileError
 
 COMPILER = Compiler("/usr/bin/clang", "/plugin.so")
@@ -109,6 +109,36 @@ def test_response_files_are_read(tmp_path: Path) -> None:
     assert expand([f"@{outer}"]) == ["-O2", "-DNAME=a b", "x y.c"]
     assert CommandLine([f"@{outer}"]).sources == ["x y.c"]
     assert expand(["@missing"]) == ["@missing"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a\\ b 'c\\'d' \"e\\\"f\\g\"", ["a b", "c'd", 'e"fg']),
+        ("-DA='\"x y\"'\n\n\t-c", ['-DA="x y"', "-c"]),
+        ("a '' \"open b", ["a", "open b"]),
+        ("", []),
+    ],
+)
+def test_response_files_are_split_as_clang_does(
+    text: str, words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "words").write_text(text)
+    assert expand([f"@{tmp_path}/words"]) == words
+
+
+def test_response_files_without_options_of_ours_are_left_to_clang(
+    tmp_path: Path,
+) -> None:
+    inner = tmp_path / "inner"
+    inner.write_text("-O2 --births")
+    outer = tmp_path / "outer"
+    outer.write_text(f"@{inner} a.c")
+    other = tmp_path / "other"
+    other.write_text("b.o c.o")
+    words = [f"@{outer}", f"@{other}", "-c"]
+    expected = ["-O2", "--births", "a.c", f"@{other}", "-c"]
+    assert expand_those_with(["--births"], words) == expected
 
 
 def test_a_response_file_that_names_itself_ends(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 
 from leakline.compile.command_line import CommandLine
 from leakline.compile.compiler import LLVM_MAJOR, find_compiler
+from leakline.compile.response import expand_those_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
 
     from leakline.compile.compiler import Compiler
 
-# The word that asks for births of references in memory.
+# Words that clang does not know: what is to be noted of references in memory, and that
+# nothing is to be compiled.
 _BIRTHS = "--births"
+_PRINT_FLAGS = "--print-flags"
 # Exit codes of a clang that did its work, well or with errors in the source.
 _SOUND_ENDS = (0, 1)
 
@@ -38,11 +41,12 @@ class Additions:
 def compile_with(driver: str, words: Sequence[str]) -> int:
     """Run clang as `leakline cc` does; return its exit code."""
     compiler = find_compiler(driver)
+    words = expand_those_with((_BIRTHS, _PRINT_FLAGS), words)
     births = _BIRTHS in words
     words = [word for word in words if word != _BIRTHS]
     line = CommandLine(words)
     additions = additions_for(line, compiler, births=births)
-    if "--print-flags" in words:
+    if _PRINT_FLAGS in words:
         print(" ".join(additions_for(_ANY_SOURCE, compiler, births=births).flags))
         return 0
     for notice in additions.notices:
