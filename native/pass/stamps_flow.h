@@ -13,9 +13,10 @@
 namespace leakline {
 
 struct Drop {
-    llvm::Instruction* at; // a store, the end of a scope, or the end of the function
-    unsigned variable;     // number in Slots::variables
-    bool only_outside;     // its caller holds what it holds, if it is instrumented
+    // A store, the end of a scope, the end of the function, or a call that leaves it.
+    llvm::Instruction* at;
+    unsigned variable; // number in Slots::variables
+    bool only_outside; // its caller holds what it holds, if it is instrumented
     // Set when `at` is reached in several ways, and this is one on which the variable
     // may be the last holder: the block that it comes from.
     llvm::BasicBlock* from;

@@ -1,5 +1,6 @@
 // Registers with clang (-fpass-plugin=...) what `leakline cc` adds to a compilation:
 // the notes of lost references before every other pass, their code after all of them.
+#include "stamps_endless.h"
 #include "stamps_expand.h"
 #include "stamps_function.h"
 
@@ -49,6 +50,7 @@ class NotePass : public llvm::PassInfoMixin<NotePass> {
                 functions.push_back(&function);
             }
         }
+        leakline::mark_endless_functions(module);
         leakline::Losing losing(module);
         leakline::SiteTable sites(module);
         leakline::Emitter emitter(module, memory_births());

@@ -214,7 +214,9 @@ llvm::Value* Noter::site_of(const Drop& drop) {
         return tools_.sites.add({where, &function_, name_of(slot), cause},
                                 tracked.births);
     };
-    if (is_store) {
+    bool is_call =
+        llvm::isa<llvm::CallBase>(drop.at) && !llvm::isa<llvm::IntrinsicInst>(drop.at);
+    if (is_store || is_call) {
         return make(drop.at->getDebugLoc());
     }
     return drop.from != nullptr

@@ -1,5 +1,6 @@
 #include "stamps_walk.h"
 
+#include "stamps_endless.h"
 #include "stamps_names.h"
 #include "stamps_temporaries.h"
 
@@ -81,6 +82,11 @@ void Walk::step(llvm::Instruction& instruction) {
         }
     }
     if (llvm::isa<llvm::ReturnInst, llvm::ResumeInst>(instruction)) {
+        leave(instruction);
+        return;
+    }
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+        call != nullptr && leaves_frame(*call)) {
         leave(instruction);
         return;
     }

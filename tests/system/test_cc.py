@@ -89,6 +89,7 @@ LEVELS = {
     "cc_language.c": ("-O0", "-O2"),
     "cc_library.c": ("-O0", "-O2"),
     "cc_jumps.c": ("-O0", "-O2"),
+    "cc_leaving.c": ("-O0", "-O1", "-O2"),
 }
 
 

@@ -50,6 +50,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "cc_contexts.c": (),
     "cc_jumps.c": (),
     "cc_language.c": (),
+    "cc_leaving.c": (),
     "cc_library.c": (),
     "cc_objects.cpp": (),
     "cc_skips.c": (),
