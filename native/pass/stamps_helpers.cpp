@@ -183,7 +183,9 @@ llvm::Function* Helpers::make_stamp() const {
     return function;
 }
 
-// Stamps if what was lost is a heap pointer.
+// Stamps if what was lost is a heap pointer. It leaves its frame to the function that
+// does, so that the stack of every context has one function of ours inside of the one
+// that lost.
 llvm::Function* Helpers::make_lose() const {
     llvm::LLVMContext& context = module_.getContext();
     llvm::IRBuilder<> builder(context);
@@ -195,9 +197,11 @@ llvm::Function* Helpers::make_lose() const {
     builder.SetInsertPoint(entry);
     builder.CreateCondBr(is_heap_pointer(builder, function->getArg(0)), lost, done);
     builder.SetInsertPoint(lost);
-    call_stamp(builder,
-               {function->getArg(0), function->getArg(1), function->getArg(2)});
-    builder.CreateBr(done);
+    auto* stamping = builder.CreateCall(
+        stamp_, {function->getArg(0), function->getArg(1), function->getArg(2)});
+    stamping->setCallingConv(stamp_->getCallingConv());
+    stamping->setTailCallKind(llvm::CallInst::TCK_MustTail);
+    builder.CreateRetVoid();
     builder.SetInsertPoint(done);
     builder.CreateRetVoid();
     return function;

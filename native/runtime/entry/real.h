@@ -3,6 +3,7 @@
 #pragma once
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
@@ -62,6 +63,10 @@
          (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))                 \
     REAL(int, thrd_create, (thrd_t*, thrd_start_t, void*))                             \
     REAL(void, pthread_exit, (void*))                                                  \
+    REAL(void, longjmp, (struct __jmp_buf_tag*, int))                                  \
+    REAL(void, _longjmp, (struct __jmp_buf_tag*, int))                                 \
+    REAL(void, siglongjmp, (struct __jmp_buf_tag*, int))                               \
+    REAL(void, __longjmp_chk, (struct __jmp_buf_tag*, int))                            \
     REAL(int, sigwait, (const sigset_t*, int*))                                        \
     REAL(int, sigwaitinfo, (const sigset_t*, siginfo_t*))                              \
     REAL(int, sigtimedwait, (const sigset_t*, siginfo_t*, const struct timespec*))     \

@@ -63,6 +63,10 @@ void ll_loss_describe(struct ll_block block, struct ll_group_key* key) {
         key->loss = stamp.place;
         key->loss_offset = stamp.offset;
         break;
+    case LL_STAMP_jumped_over:
+        key->cause = LL_CAUSE_jumped_over;
+        key->loss = stamp.place;
+        break;
     default:
         key->cause = LL_CAUSE_not_in_memory;
     }

@@ -32,6 +32,7 @@ enum {
     MARK_UNMAPPED = 3,
     MARK_THREAD_EXIT = 4,
     MARK_THREAD_VARIABLE = 5,
+    MARK_JUMPED_OVER = 6,
     MARK_BITS = 4,
     MARK_LIMIT = 0x10000,
 };
@@ -210,6 +211,10 @@ void ll_stamp_thread_exit(const struct ll_ending* ending) {
                 ending->node, MARK_THREAD_VARIABLE);
 }
 
+void ll_stamp_jumped_over(uintptr_t slot, uintptr_t pointer, uint32_t node) {
+    stamp_words(&pointer, 1, slot, node, MARK_JUMPED_OVER);
+}
+
 static uint32_t cause_of(uint64_t mark, uint64_t clock) {
     switch (mark) {
     case MARK_FREED:
@@ -220,6 +225,8 @@ static uint32_t cause_of(uint64_t mark, uint64_t clock) {
         return LL_STAMP_thread_exit;
     case MARK_THREAD_VARIABLE:
         return LL_STAMP_thread_variable;
+    case MARK_JUMPED_OVER:
+        return LL_STAMP_jumped_over;
     case MARK_BIRTH:
         return LL_STAMP_none;
     default:

@@ -63,6 +63,10 @@ struct ll_ending {
 };
 void ll_stamp_thread_exit(const struct ll_ending* ending);
 
+// A jump by the call stack `node` leaves the frame of a slot; `pointer` is what it
+// held.
+void ll_stamp_jumped_over(uintptr_t slot, uintptr_t pointer, uint32_t node);
+
 struct ll_stamp {
     uint64_t clock;
     uint32_t place; // what a store's trampoline wrote, or a call stack's node
@@ -85,6 +89,7 @@ enum {
     // is how far below the CFA of its first function the slot was.
     LL_STAMP_thread_exit,
     LL_STAMP_thread_variable, // the same; `offset` is below the thread pointer
+    LL_STAMP_jumped_over,     // `place` is the node of the call stack that jumped
 };
 
 enum { LL_STAMP_FAR = 0xfff * 8 };

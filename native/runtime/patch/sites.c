@@ -11,6 +11,21 @@ enum { MODULES_MAX = 512, NOTE_TYPE = 2 };
 // What code that stamps finds beside the clock; 0: one thread.
 enum { MODE_THREADS = 1 };
 
+// Format: sites.md. Distances are relative to the field's own place.
+struct descriptor {
+    int32_t file;
+    int32_t function;
+    int32_t variable;
+    uint32_t line;  // 0: out of use
+    int32_t births; // 0: none, as of slots in memory
+    uint16_t column;
+    uint8_t cause;
+    uint8_t reserved[9];
+};
+_Static_assert(sizeof(struct descriptor) == 32, "as in format/sites.md");
+
+enum { CAUSE_OVERWRITTEN = 1 };
+
 static const char note_name[] = "Leakline";
 
 struct registered {
@@ -126,12 +141,31 @@ void ll_sites_withdraw(void) {
     module_count = 0;
 }
 
-bool ll_is_site(uintptr_t address) {
+// The table that an address lies in; NULL if it lies in none.
+static const struct ll_sites* table_of(uintptr_t address) {
     for (size_t i = 0; i < module_count; i++) {
         const struct ll_sites* sites = &modules[i].sites;
         if (sites->start <= address && address < sites->end) {
-            return true;
+            return sites;
         }
     }
-    return false;
+    return NULL;
+}
+
+bool ll_is_site(uintptr_t address) {
+    return table_of(address) != NULL;
+}
+
+// A number of a birth may reach behind its descriptor, into such that are out of use.
+bool ll_is_site_of_variable(uintptr_t address) {
+    const struct ll_sites* table = table_of(address);
+    if (table == NULL) {
+        return false;
+    }
+    const struct descriptor* site =
+        (const struct descriptor*)(address & -sizeof(struct descriptor));
+    while (site->line == 0 && (uintptr_t)site > table->start) {
+        site--;
+    }
+    return site->births != 0 || site->cause != CAUSE_OVERWRITTEN;
 }

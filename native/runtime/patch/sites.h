@@ -35,3 +35,6 @@ void ll_sites_withdraw(void);
 // True for addresses in the table of a registered module: a descriptor, or one with a
 // birth.
 bool ll_is_site(uintptr_t address);
+
+// True for those of them that tell of a local variable.
+bool ll_is_site_of_variable(uintptr_t address);

@@ -33,6 +33,10 @@ _CAUSES = {
     LossCause.THREAD_EXIT: Cause.THREAD_EXIT,
     LossCause.THREAD_VARIABLE: Cause.THREAD_EXIT,
 }
+_JUMPED_OVER = (
+    "a function that did not return, since longjmp left it, held the block last: one of "
+    "those that the call stack of the jump shows"
+)
 # Of blocks that one call lost from many slots, so many of those are named.
 _SLOTS_NAMED = 32
 _UNSEEN = "no store that was seen overwrote a reference to it"
@@ -132,6 +136,12 @@ class Losses:
             return self._without_store(key)
         if key.cause == LossCause.SITE:
             return Explained(loss_at_site(key.loss, self.builder))
+        if key.cause == LossCause.JUMPED_OVER:
+            return self._jumped_over(key)
+        return self._in_memory(key, birth)
+
+    def _in_memory(self, key: GroupKey, birth: int) -> Explained:
+        """The loss of a reference that a slot in memory held."""
         cause = _CAUSES.get(key.cause)
         if cause is None or not key.loss:
             return Explained(None)
@@ -183,6 +193,12 @@ class Losses:
             return Explained(loss, notes=(_OF_SUCH_A_THREAD,))
         function = first_function(stack)
         return Explained(Loss(Cause.THREAD_EXIT, function, slot, Precision.FUNCTION))
+
+    def _jumped_over(self, key: GroupKey) -> Explained:
+        """Which frame held it, or in which register, is not known."""
+        stack = self.builder.stack(key.loss)
+        loss = Loss(Cause.OUT_OF_SCOPE, stack, precision=Precision.WINDOW)
+        return Explained(loss, notes=(_JUMPED_OVER,))
 
     def _without_store(self, key: GroupKey) -> Explained:
         trace = self.traces.get(TraceKey(key.stack, 0))

@@ -87,6 +87,7 @@ class Cause(IntEnum):
     THREAD_EXIT = 5
     SITE = 6
     THREAD_VARIABLE = 7
+    JUMPED_OVER = 8
 
 
 class Group(IntEnum):
