@@ -236,12 +236,17 @@ def test_stubs_that_ran_at_the_start_do_not_stay_in_memory() -> None:
     assert resident_kib < sum(part.size_kib for part in stubs) / 8
 
 
+def test_of_a_plan_nothing_is_mapped_that_only_its_opening_reads() -> None:
+    assert not [part for part in own_mappings() if part.is_read_only]
+
+
 @dataclass(frozen=True, slots=True)
 class Mapping:
     """A mapping of a process, as the kernel tells it."""
 
     is_armed_text: bool
     is_stubs: bool
+    is_read_only: bool
     size_kib: int
     resident_kib: int
     copied_kib: int
@@ -265,6 +270,7 @@ def mappings(smaps: str) -> Iterator[Mapping]:
         yield Mapping(
             is_of_plan and " rwxp " in head,
             is_of_plan and " r-xs " in head,
+            is_of_plan and " r--" in head,
             sizes["Size"],
             sizes["Rss"],
             sizes["Anonymous"],

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/options.h"
+#include "os/file.h"
 #include "os/memory.h"
 #include "os/syscall.h"
 #include "patch/births.h"
@@ -104,19 +105,15 @@ static bool parts_are_sound(const struct ll_arm_plan* plan) {
                (uint64_t)header->entry_page_count * LL_PAGE_SIZE;
 }
 
-// Only the header is read where the whole file is mapped. A large file may come into
-// memory two megabytes at a time.
-static size_t keep_header_alone(struct ll_plan_file* file) {
-    size_t file_bytes = file->size_bytes;
-    if (file_bytes > LL_PAGE_SIZE) {
-        ll_syscall(SYS_munmap, file->start + LL_PAGE_SIZE, file_bytes - LL_PAGE_SIZE);
-        file->size_bytes = LL_PAGE_SIZE;
-    }
-    return file_bytes;
+// A copy: a page of the file would be mapped for it, in every module.
+static bool read_header(struct ll_arm_plan* plan) {
+    plan->header = &plan->copy;
+    return ll_file_read_at(plan->file.file, &plan->copy, sizeof plan->copy, 0) ==
+           (long)sizeof plan->copy;
 }
 
 // False when the file is not as long as its tables.
-static bool find_tables(struct ll_arm_plan* plan, size_t file_bytes) {
+static bool find_tables(struct ll_arm_plan* plan) {
     const struct ll_arm_header* header = plan->header;
     size_t code = ((size_t)header->page_count + header->text_page_count +
                    header->entry_page_count + 1) *
@@ -126,7 +123,7 @@ static bool find_tables(struct ll_arm_plan* plan, size_t file_bytes) {
     size_t stub_pages = (size_t)header->stub_page_count * sizeof *plan->stub_pages;
     size_t parts = (size_t)header->part_count * sizeof *plan->parts;
     plan->tables_bytes = mappings + sites + stub_pages + parts;
-    if (code + plan->tables_bytes != file_bytes) {
+    if (code + plan->tables_bytes != plan->file.size_bytes) {
         return false;
     }
     // A library without code that could be armed is no reason to complain.
@@ -175,12 +172,9 @@ enum ll_plan_verdict ll_arm_plan_open(const char* folder, const uint8_t* build_i
     if (verdict != LL_PLAN_OK) {
         return verdict;
     }
-    size_t file_bytes = keep_header_alone(&plan->file);
-    plan->header = (const struct ll_arm_header*)plan->file.start;
-    if (!is_for(plan->header, build_id, build_id_length) ||
-        !find_tables(plan, file_bytes) || !sum_is_right(plan) ||
-        !sites_are_sound(plan) || !stub_pages_are_sound(plan) ||
-        !parts_are_sound(plan)) {
+    if (!read_header(plan) || !is_for(plan->header, build_id, build_id_length) ||
+        !find_tables(plan) || !sum_is_right(plan) || !sites_are_sound(plan) ||
+        !stub_pages_are_sound(plan) || !parts_are_sound(plan)) {
         ll_arm_plan_close(plan);
         return LL_PLAN_DAMAGED;
     }

@@ -86,7 +86,8 @@ static inline uint32_t ll_arm_word_at(const struct ll_arm_site* site) {
 
 struct ll_arm_plan {
     struct ll_plan_file file;
-    const struct ll_arm_header* header;
+    struct ll_arm_header copy;          // of the file's
+    const struct ll_arm_header* header; // the copy; NULL: the plan is not open
     const struct ll_arm_mapping* mappings;
     const struct ll_arm_site* sites;
     const uint32_t* stub_pages; // numbers of mappings
@@ -95,8 +96,8 @@ struct ll_arm_plan {
     size_t tables_bytes;
 };
 
-// Opens the plan that lies in `folder` for the lenses of this run. On anything but OK
-// nothing stays open.
+// Opens the plan that lies in `folder` for the lenses of this run. It stays where it is
+// from then on. On anything but OK nothing stays open.
 enum ll_plan_verdict ll_arm_plan_open(const char* folder, const uint8_t* build_id,
                                       uint32_t build_id_length,
                                       struct ll_arm_plan* plan);

@@ -88,7 +88,7 @@ static bool read_plan(struct ll_plan* plan, const uint8_t* build_id, uint32_t le
     struct ll_plan_header header;
     if (!read_at(plan, &header, sizeof header, 0) ||
         !is_for(&header, build_id, length) || !has_size(plan, &header) ||
-        !copy_start(plan, &header)) {
+        !copy_start(plan, &header) || !ll_plan_file_map(&plan->file)) {
         return false;
     }
     const char* rest = plan->file.start + tables_offset(&header) + start_size(&header);

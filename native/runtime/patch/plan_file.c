@@ -55,23 +55,31 @@ enum ll_plan_verdict ll_plan_file_open(const char* folder, const uint8_t* build_
         ll_file_close(plan->file);
         return LL_PLAN_UNSAFE;
     }
+    plan->start = NULL;
     plan->size_bytes = (size_t)status.st_size;
-    long mapped = plan->size_bytes < LL_PAGE_SIZE
-                      ? -1
-                      : ll_syscall(SYS_mmap, 0, plan->size_bytes, PROT_READ, MAP_SHARED,
-                                   plan->file, 0);
-    if (mapped < 0) {
+    if (plan->size_bytes < LL_PAGE_SIZE) {
         ll_file_close(plan->file);
         return LL_PLAN_DAMAGED;
     }
-    plan->start = (const char*)mapped;
     return LL_PLAN_OK;
 }
 
+bool ll_plan_file_map(struct ll_plan_file* plan) {
+    long mapped =
+        ll_syscall(SYS_mmap, 0, plan->size_bytes, PROT_READ, MAP_SHARED, plan->file, 0);
+    if (mapped < 0) {
+        return false;
+    }
+    plan->start = (const char*)mapped;
+    return true;
+}
+
 void ll_plan_file_close(struct ll_plan_file* plan) {
-    ll_syscall(SYS_munmap, plan->start, plan->size_bytes);
+    if (plan->start != NULL) {
+        ll_syscall(SYS_munmap, plan->start, plan->size_bytes);
+        plan->start = NULL;
+    }
     ll_plan_file_close_descriptor(plan);
-    plan->start = NULL;
 }
 
 void ll_plan_file_leave_pages(const struct ll_plan_file* plan) {

@@ -1,6 +1,7 @@
-// A file of code that is about to be run in this process: opened and mapped only when
-// nobody else could have written it.
+// A file of code that is about to be run in this process: opened only when nobody else
+// could have written it.
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,14 +16,17 @@ enum ll_plan_verdict {
 
 struct ll_plan_file {
     int file;          // -1 once it is closed
-    const char* start; // the whole file, mapped; at least one page
-    size_t size_bytes;
+    const char* start; // the whole file, mapped; NULL: it is not
+    size_t size_bytes; // at least one page
 };
 
 // Opens `folder`/<build-id in hex><suffix>. On anything but OK nothing stays open.
 enum ll_plan_verdict ll_plan_file_open(const char* folder, const uint8_t* build_id,
                                        uint32_t build_id_length, const char* suffix,
                                        struct ll_plan_file* plan);
+
+// Maps the whole file. False when the system refuses.
+bool ll_plan_file_map(struct ll_plan_file* plan);
 
 // Ends the mapping, and closes the file if it is still open.
 void ll_plan_file_close(struct ll_plan_file* plan);
