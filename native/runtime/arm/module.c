@@ -160,16 +160,22 @@ static int arm_all(struct ll_arm_module* module, const struct ll_patch_target* t
     return refused;
 }
 
-// Each in pages of its own.
+// One behind the other: those of most libraries fit into one page together.
 static bool make_tables(struct ll_arm_module* module) {
     const struct ll_arm_header* header = module->plan.header;
-    module->row_of =
-        ll_memory_map((header->site_count / LL_ARM_ROW + 1) * sizeof *module->row_of);
-    module->fit = ll_memory_map(header->site_count / 8 + 1);
-    module->awake = ll_memory_map(header->part_count / 8 + 1);
-    module->rooms = ll_memory_map(header->mapping_count + 1);
-    return module->row_of != NULL && module->fit != NULL && module->awake != NULL &&
-           module->rooms != NULL;
+    size_t rows = (header->site_count / LL_ARM_ROW + 1) * sizeof *module->row_of;
+    size_t fit = header->site_count / 8 + 1;
+    size_t awake = header->part_count / 8 + 1;
+    size_t rooms = (size_t)header->mapping_count + 1;
+    uint8_t* tables = ll_memory_map(rows + fit + awake + rooms);
+    if (tables == NULL) {
+        return false;
+    }
+    module->row_of = (uint32_t*)tables;
+    module->fit = tables + rows;
+    module->awake = module->fit + fit;
+    module->rooms = module->awake + awake;
+    return true;
 }
 
 static void prepare(struct ll_arm_module* module, const struct ll_patch_target* target,
