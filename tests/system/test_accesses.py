@@ -17,9 +17,10 @@ from leakline.patching.accesses.plan_file import HEADER, SUFFIX
 from leakline.recording.create import create_recording
 from leakline.symbols.elf import read_elf
 
-from .conftest import LEAKLINE, Outcome
+from .conftest import LEAKLINE, PROGRAMS, Outcome
 from .test_loss_unnoticed import plan_folder
 
+INCLUDE = PROGRAMS.parents[1] / "native/include"
 RUN_MS = "900"
 STRESSED_RUNS = 8
 PLAIN_RUNS = 3
@@ -250,6 +251,30 @@ class Mapping:
     size_kib: int
     resident_kib: int
     copied_kib: int
+
+
+@pytest.fixture(scope="module")
+def around_a_look(
+    build: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[list[Mapping], list[Mapping]]:
+    """Return the mappings of a process before and after a look."""
+    program = build("accesses_look_memory.c", "-O1", f"-I{INCLUDE}")
+    report = tmp_path_factory.mktemp("look") / "report"
+    command = [str(LEAKLINE), "run", "--lens", "accesses", "--error-exitcode", "0"]
+    command += ["--report-file", str(report), "--", str(program)]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=120)
+    before, after, _ = done.stdout.decode().split("#")
+    return list(mappings(before)), list(mappings(after))
+
+
+def test_stubs_and_a_look_are_not_in_memory_at_once(
+    around_a_look: tuple[list[Mapping], list[Mapping]],
+) -> None:
+    before, after = (
+        sum(part.resident_kib for part in parts if part.is_stubs)
+        for parts in around_a_look
+    )
+    assert after < before / 2
 
 
 def own_mappings() -> list[Mapping]:

@@ -38,6 +38,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "accesses_crowded.c": (),
     "accesses_idle.c": (),
     "accesses_kernel.c": (),
+    "accesses_look_memory.c": (),
     "accesses_made_code.c": (),
     "accesses_namespaces.c": (),
     "accesses_reused.c": (),

@@ -222,16 +222,30 @@ static void let_pages_go(void) {
 }
 
 // A process that was left alone may be one that limited its own system calls.
-void ll_schedule_let_pages_go(void) {
+static void try_to(void (*act)(void)) {
     if (__atomic_load_n(&schedule.stopping, __ATOMIC_RELAXED)) {
         return;
     }
     uint64_t mask = ll_signals_block();
     if (ll_lock_try(&ll_arm_lock)) {
-        let_pages_go();
+        act();
         ll_lock_drop(&ll_arm_lock);
     }
     ll_signals_restore(mask);
+}
+
+void ll_schedule_let_pages_go(void) {
+    try_to(let_pages_go);
+}
+
+static void let_all_pages_go(void) {
+    ll_places_visit(1, let_go);
+    ll_stubs_give_back();
+    ll_arm_let_tables_go();
+}
+
+void ll_schedule_let_all_pages_go(void) {
+    try_to(let_all_pages_go);
 }
 
 static void allow_looks(void) {

@@ -39,6 +39,10 @@ void ll_schedule_fork_child(void);
 // threads of the program; a signal handler of theirs may fork, so none runs meanwhile.
 void ll_schedule_let_pages_go(void);
 
+// The same with all stubs that have run, for a look: it needs memory of its own, and
+// the program, which has stopped or is about to end, needs none of them.
+void ll_schedule_let_all_pages_go(void);
+
 // One pass: brings the clock up to date, takes over what ended its burst, arms what is
 // due.
 void ll_schedule_pass(void);

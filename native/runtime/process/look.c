@@ -85,6 +85,9 @@ static void look_stopped(struct looking* looking) {
         return;
     }
     ll_pages_settle();
+    if (ll_touches_on) {
+        ll_schedule_let_all_pages_go();
+    }
     looking->lost_blocks = ll_reach_look(&look, &world);
     ll_pages_resume();
     if (looking->occasion->trigger != LL_TRIGGER_signal) {
