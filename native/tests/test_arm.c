@@ -11,6 +11,7 @@
 #include "arm/change.h"
 #include "arm/clock.h"
 #include "arm/due.h"
+#include "arm/image.h"
 #include "arm/probe.h"
 #include "arm/stubs.h"
 #include "arm/text.h"
@@ -206,6 +207,34 @@ static void test_pages_of_stubs_that_ran_come_from_their_file_again(void) {
     close(file);
 }
 
+static void test_pages_of_text_that_nobody_writes_come_from_their_file_again(void) {
+    enum { PAGES = 5, TEXT_AT = 0x2000 };
+    int file = memfd_create("text", 0);
+    CHECK(file >= 0 && ftruncate(file, PAGES * 4096L) == 0);
+    uint8_t* text =
+        mmap(NULL, PAGES * 4096L, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    uint8_t written = 0;
+    struct ll_arm_module module = {.bias = (uintptr_t)text - TEXT_AT};
+    module.plan.copy.text_address = TEXT_AT;
+    module.plan.copy.text_page_count = PAGES;
+    module.plan.header = &module.plan.copy;
+    ll_image_let_go(&module);
+    module.written = &written;
+    ll_image_will_write(&module, TEXT_AT + 4096 + 7);
+    ll_image_will_write(&module, TEXT_AT + PAGES * 4096);
+    uintptr_t end = (uintptr_t)text + PAGES * 4096L;
+    CHECK(!ll_image_will_be_written(&module, end, end + 4096));
+    CHECK(ll_image_will_be_written(&module, end - 4096 - 1, end - 4096 + 1));
+    memset(text, 1, PAGES * 4096L);
+    ll_image_let_go(&module);
+    static const bool stays[PAGES] = {false, true, false, true, true};
+    for (int page = 0; page < PAGES; page++) {
+        CHECK((text[page * 4096] != 0) == stays[page]);
+    }
+    munmap(text, PAGES * 4096L);
+    close(file);
+}
+
 static void test_the_other_page_of_a_stub_is_found_below_and_above(void) {
     static struct ll_arm_mapping mappings[] = {
         {.address = 0x5000}, {.address = -0x3000}, {.address = 0x9000}};
@@ -242,6 +271,7 @@ int main(void) {
     test_the_probe_finds_that_changes_are_seen_whole();
     test_code_is_changed_in_the_order_of_text_poke();
     test_pages_of_stubs_that_ran_come_from_their_file_again();
+    test_pages_of_text_that_nobody_writes_come_from_their_file_again();
     test_the_other_page_of_a_stub_is_found_below_and_above();
     test_uses_are_told_apart_by_place_and_stack();
     return failures != 0;

@@ -277,6 +277,26 @@ def test_stubs_and_a_look_are_not_in_memory_at_once(
     assert after < before / 2
 
 
+def test_only_code_that_ran_stays_in_memory(
+    around_a_look: tuple[list[Mapping], list[Mapping]],
+) -> None:
+    text = [part for part in around_a_look[1] if part.is_armed_text]
+    assert text
+    shared_kib = sum(part.resident_kib - part.copied_kib for part in text)
+    assert shared_kib < sum(part.size_kib for part in text) / 4
+
+
+def test_code_that_the_program_writes_itself_stays(
+    build: Callable[..., Path], watch: Callable[..., Outcome]
+) -> None:
+    program = build(
+        "accesses_own_text.c", "-O1", "-fno-toplevel-reorder", f"-I{INCLUDE}"
+    )
+    plain = subprocess.run([program], check=True, capture_output=True, text=True)
+    outcome = watch([program], "--lens", "accesses")
+    assert (outcome.stdout, outcome.returncode) == (plain.stdout, 0)
+
+
 def own_mappings() -> list[Mapping]:
     """Return the mappings of a program that only tells them."""
     command = [str(LEAKLINE), "run", "--lens", "accesses", "--"]

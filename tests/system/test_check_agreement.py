@@ -41,6 +41,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "accesses_look_memory.c": (),
     "accesses_made_code.c": (),
     "accesses_namespaces.c": (),
+    "accesses_own_text.c": (),
     "accesses_reused.c": (),
     "accesses_siblings.c": (),
     "accesses_story.c": (),

@@ -44,3 +44,41 @@ bool ll_image_put(const struct ll_arm_module* module,
                       PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
                       module->plan.file.file, image.offset) == (long)image.start;
 }
+
+static bool is_written(const struct ll_arm_module* module, uint32_t page) {
+    uint8_t byte = __atomic_load_n(&module->written[page / 8], __ATOMIC_RELAXED);
+    return (byte >> page % 8 & 1) != 0;
+}
+
+void ll_image_let_go(const struct ll_arm_module* module) {
+    if (module->written == NULL) {
+        return;
+    }
+    uintptr_t start = find_image(module).start;
+    uint32_t count = module->plan.header->text_page_count;
+    for (uint32_t page = 0; page < count; page++) {
+        uint32_t first = page;
+        while (page < count && !is_written(module, page)) {
+            page++;
+        }
+        if (page > first) {
+            ll_syscall(SYS_madvise, start + (uintptr_t)first * LL_PAGE_SIZE,
+                       (size_t)(page - first) * LL_PAGE_SIZE, MADV_DONTNEED);
+        }
+    }
+}
+
+bool ll_image_will_be_written(const struct ll_arm_module* module, uintptr_t start,
+                              uintptr_t end) {
+    struct image image = find_image(module);
+    uintptr_t image_end = image.start + image.size_bytes;
+    if (module->written == NULL || end <= image.start || image_end <= start) {
+        return false;
+    }
+    uintptr_t first = start > image.start ? start : image.start;
+    uintptr_t last = (end < image_end ? end : image_end) - 1;
+    for (uintptr_t at = first; at <= last; at = (at | (LL_PAGE_SIZE - 1)) + 1) {
+        ll_image_will_write(module, (uint32_t)(at - module->bias));
+    }
+    return true;
+}

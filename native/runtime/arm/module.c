@@ -143,6 +143,8 @@ static bool arm_lazily(struct ll_arm_module* module,
         ll_stubs_let_lazy_go(module);
         return false;
     }
+    // Its table follows the others. From now on pages are given back.
+    module->written = module->rooms + module->plan.header->mapping_count + 1;
     ll_wake_eager(module);
     return true;
 }
@@ -167,7 +169,8 @@ static bool make_tables(struct ll_arm_module* module) {
     size_t fit = header->site_count / 8 + 1;
     size_t awake = header->part_count / 8 + 1;
     size_t rooms = (size_t)header->mapping_count + 1;
-    uint8_t* tables = ll_memory_map(rows + fit + awake + rooms);
+    size_t written = header->text_page_count / 8 + 1;
+    uint8_t* tables = ll_memory_map(rows + fit + awake + rooms + written);
     if (tables == NULL) {
         return false;
     }
@@ -240,6 +243,35 @@ static void let_table_go(struct ll_arm_module* module, void* unused) {
 
 void ll_arm_let_tables_go(void) {
     ll_arm_visit_modules(let_table_go, NULL);
+}
+
+static void let_text_go(struct ll_arm_module* module, void* unused) {
+    (void)unused;
+    ll_image_let_go(module);
+}
+
+void ll_arm_let_text_go(void) {
+    if (ll_wake_try_hold()) {
+        ll_arm_visit_modules(let_text_go, NULL);
+        ll_wake_let_go();
+    }
+}
+
+struct stretch {
+    uintptr_t start;
+    uintptr_t end;
+    bool is_text;
+};
+
+static void leave_text(struct ll_arm_module* module, void* context) {
+    struct stretch* stretch = context;
+    stretch->is_text |= ll_image_will_be_written(module, stretch->start, stretch->end);
+}
+
+bool ll_arm_leave_text(uintptr_t start, uintptr_t end) {
+    struct stretch stretch = {start, end, false};
+    ll_arm_visit_modules(leave_text, &stretch);
+    return stretch.is_text;
 }
 
 static void tell_unfit(struct ll_arm_module* module, void* context) {

@@ -29,6 +29,14 @@ void ll_arm_end_census(void);
 // from their files.
 void ll_arm_let_tables_go(void);
 
+// Gives back pages of code that were brought in together with others and hardly ever
+// run. For holders of the scheduler's lock, in a thread that takes no signals.
+void ll_arm_let_text_go(void);
+
+// From now on pages in [start, end) are not given back, as soon as the scheduler's lock
+// was free. False when no code lies there.
+bool ll_arm_leave_text(uintptr_t start, uintptr_t end);
+
 // How many more sites found no room for their stubs since the last time it was asked,
 // or since their module was armed. For a stopped world.
 uint32_t ll_arm_tell_unfit(void);

@@ -73,6 +73,7 @@ struct ll_arm_module {
     uint8_t* fit;         // one bit per site: 1 where its group can be armed by now
     uint8_t* awake;       // one bit per part: 1 when it was entered, or armed unasked
     uint8_t* rooms;       // one ll_arm_room per mapping of the plan
+    uint8_t* written;     // one bit per text page, see arm/image.h; NULL: no image
     uint8_t* code_pages;  // of the plan, from which stubs are mapped; NULL: all are
     uint32_t unfit_count; // sites of groups that should be armed and cannot
     uint32_t told_count;  // of them, those that somebody was told of

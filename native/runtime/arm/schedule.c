@@ -45,6 +45,7 @@ static struct {
     uint64_t window_due_ns; // CPU time
     uint64_t spent_ns;
     uint32_t swept_places; // when all stubs that had run were given back
+    uint32_t text_places;  // when text was given back
     bool stopping;
     bool is_paused;
     struct ll_schedule_counts counts;
@@ -208,6 +209,15 @@ static uint32_t first_to_let_go(uint32_t count) {
     return 1;
 }
 
+// Code that is new brings other code into memory, most of it while a program starts.
+static void let_text_go(uint32_t count) {
+    enum { FEW = 128, SHARE = 2 };
+    if (count - schedule.text_places >= FEW + schedule.text_places / SHARE) {
+        schedule.text_places = count;
+        ll_arm_let_text_go();
+    }
+}
+
 // New places were read from the tables of plans, and their stubs ran for the first
 // time.
 static void let_pages_go(void) {
@@ -217,6 +227,7 @@ static void let_pages_go(void) {
         __atomic_store_n(&ll_arm.settled_places, count, __ATOMIC_RELAXED);
         ll_places_visit(first, let_go);
         ll_arm_let_tables_go();
+        let_text_go(count);
     }
     ll_stubs_give_back();
 }
@@ -242,6 +253,7 @@ static void let_all_pages_go(void) {
     ll_places_visit(1, let_go);
     ll_stubs_give_back();
     ll_arm_let_tables_go();
+    ll_arm_let_text_go();
 }
 
 void ll_schedule_let_all_pages_go(void) {

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "arm/image.h"
 #include "arm/stubs.h"
 #include "arm/text.h"
 #include "os/lock.h"
@@ -30,6 +31,7 @@ static void put_entry_back(const struct ll_arm_module* module,
     for (unsigned i = LL_ARM_JUMP_LENGTH; i > 0; i--) {
         bytes = bytes << 8 | part->original[i - 1];
     }
+    ll_image_will_write(module, part->address);
     ll_text_write(module, part->address, LL_ARM_JUMP_LENGTH, bytes);
 }
 
@@ -47,6 +49,7 @@ static void arm_part(struct ll_arm_module* module, const struct ll_arm_part* par
     ll_arm_plan_bring(&sites[part->first_site], part->site_count * sizeof *sites);
     for (uint32_t i = part->first_site; i < end; i += sites[i].site_count) {
         if (ll_stubs_get(module, &sites[i])) {
+            ll_image_will_write(module, ll_arm_jump_at(&sites[i]));
             ll_text_arm(module, &sites[i]);
             ll_arm_set_fit(module, i);
         } else {
@@ -179,6 +182,15 @@ void ll_wake_hold(void) {
     }
     purpose = HOLDING;
     set_owner(own_name());
+}
+
+bool ll_wake_try_hold(void) {
+    if (__atomic_load_n(&has_ended, __ATOMIC_RELAXED) || !ll_lock_try(&lock)) {
+        return false;
+    }
+    purpose = HOLDING;
+    set_owner(own_name());
+    return true;
 }
 
 void ll_wake_let_go(void) {

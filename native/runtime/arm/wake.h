@@ -16,6 +16,9 @@ void ll_wake_hold(void);
 void ll_wake_let_go(void);
 void ll_wake_fork_child(void);
 
+// As `ll_wake_hold`, for a moment. False when somebody wakes a unit.
+bool ll_wake_try_hold(void);
+
 // Units that are entered from now on run unarmed: the process permits no system calls
 // that waking needs.
 void ll_wake_end(void);

@@ -133,6 +133,13 @@ void ll_arming_code_is_made(void) {
     }
 }
 
+void ll_arming_code_is_changed(const void* start, size_t size_bytes) {
+    if (ll_arm_leave_text((uintptr_t)start, (uintptr_t)start + size_bytes)) {
+        ll_schedule_hold();
+        ll_schedule_let_go();
+    }
+}
+
 void ll_arming_give_up_traps(void) {
     if (ll_arm.is_poked && ll_touches_on) {
         ll_schedule_stop();

@@ -1,6 +1,7 @@
 // Turns lens `accesses` on for this process, where an option asks for it.
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 
 // Called once from the first constructor, while there is one thread.
 void ll_arming_start(void);
@@ -14,6 +15,9 @@ void ll_arming_give_up_traps(void);
 
 // The program makes code of its own, which nobody can arm.
 void ll_arming_code_is_made(void);
+
+// The program is about to change what is mapped somewhere, perhaps code.
+void ll_arming_code_is_changed(const void* start, size_t size_bytes);
 
 // Samples no more, so that patches can be undone; no other thread runs.
 void ll_arming_end(void);

@@ -21,11 +21,22 @@
         if (LL_UNLIKELY(ll_stamps_on) && ((flags) & MAP_FIXED) != 0) {                 \
             ll_stamp_unmapped((uintptr_t)(wanted), (size_bytes), LL_SITE());           \
         }                                                                              \
+        if (((flags) & MAP_FIXED) != 0) {                                              \
+            leave_code((wanted), (size_bytes));                                        \
+        }                                                                              \
     } while (0)
 
 static void notice_code(int protection) {
     if (LL_UNLIKELY(ll_touches_on) && (protection & PROT_EXEC) != 0) {
         ll_arming_code_is_made();
+    }
+}
+
+// Code of the program's files is about to be written, replaced or unmapped: what lies
+// there then is the program's own.
+static void leave_code(const void* start, size_t size_bytes) {
+    if (LL_UNLIKELY(ll_touches_on)) {
+        ll_arming_code_is_changed(start, size_bytes);
     }
 }
 
@@ -58,6 +69,9 @@ LL_EXPORT void* mmap64(void* wanted, size_t size_bytes, int protection, int flag
 
 LL_EXPORT int mprotect(void* start, size_t size_bytes, int protection) {
     notice_code(protection);
+    if ((protection & PROT_WRITE) != 0) {
+        leave_code(start, size_bytes);
+    }
     long result = ll_syscall(SYS_mprotect, start, size_bytes, protection);
     if (result < 0) {
         errno = (int)-result;
@@ -70,6 +84,7 @@ LL_EXPORT int munmap(void* start, size_t size_bytes) {
     if (LL_UNLIKELY(ll_stamps_on)) {
         ll_stamp_unmapped((uintptr_t)start, size_bytes, LL_SITE());
     }
+    leave_code(start, size_bytes);
     long result = ll_syscall(SYS_munmap, start, size_bytes);
     if (result < 0) {
         errno = (int)-result;
@@ -89,6 +104,7 @@ LL_EXPORT void* mremap(void* old, size_t old_size, size_t new_size, int flags, .
     if (LL_UNLIKELY(ll_stamps_on) && new_size < old_size) {
         ll_stamp_unmapped((uintptr_t)old + new_size, old_size - new_size, LL_SITE());
     }
+    leave_code(old, old_size);
     WILL_REPLACE(wanted, new_size, wanted != NULL ? MAP_FIXED : 0);
     void* moved = finish(ll_syscall(SYS_mremap, old, old_size, new_size, flags, wanted),
                          new_size);
