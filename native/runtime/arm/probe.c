@@ -27,8 +27,13 @@ static struct {
     bool is_done;
 } probe;
 
+// Processors fetch code in blocks of 8 bytes or a multiple: all places but the last, at
+// the end of its line, cross from one block into the next.
 static uint8_t* place_at(uint32_t number) {
-    return probe.code + number * LINE + number * (LINE - LENGTH) / (PLACES - 1);
+    enum { BLOCK = 8, BEFORE_NEXT = 2 };
+    uint32_t offset = (number + 1) * BLOCK - BEFORE_NEXT;
+    uint32_t last = LINE - LENGTH;
+    return probe.code + number * LINE + (offset < last ? offset : last);
 }
 
 static uint64_t word_with(uint64_t word, uint8_t opcode, uint32_t value,
