@@ -110,13 +110,12 @@ void Expander::expand_one(llvm::CallInst* call, llvm::Value* handed) const {
 void Expander::expand_several(const Group& group, llvm::Value* handed) const {
     llvm::IRBuilder<> builder(group.back());
     llvm::SmallVector<llvm::Value*> are_lost;
-    llvm::Value* is_any_lost = builder.getFalse();
     llvm::Value* tag = load_heap_tag(builder);
     for (llvm::CallInst* call : group) {
         are_lost.push_back(has_tag(builder, call->getArgOperand(0), tag));
-        is_any_lost = builder.CreateOr(is_any_lost, are_lost.back());
     }
-    auto* end = llvm::SplitBlockAndInsertIfThen(is_any_lost, group.back(), false);
+    auto* end = llvm::SplitBlockAndInsertIfThen(builder.CreateOr(are_lost),
+                                                group.back(), false);
     builder.SetInsertPoint(end);
     Shared shared = share(builder, *group.back(), handed);
     llvm::Instruction* quick = nullptr;
