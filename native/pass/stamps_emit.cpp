@@ -55,8 +55,8 @@ Emitter::Emitter(llvm::Module& module, MemoryBirths births)
         bear_all_ = make_bear_all(module, born_);
     }
     llvm::Function* mark = lost_from_ != nullptr ? lost_from_ : lost_;
-    take_ = make_scan("leakline.take", mark, AfterScan::clear);
-    scan_ = make_scan("leakline.scan", mark, AfterScan::keep);
+    take_ = make_take(mark);
+    copy_over_ = make_copy_over(mark);
 }
 
 void Emitter::note(llvm::Function* note, llvm::Instruction* before, llvm::Value* old,
@@ -108,10 +108,10 @@ void Emitter::lost_in(llvm::Instruction* before, llvm::Value* start, llvm::Value
     call(take_, before, {start, bytes, site}, where);
 }
 
-void Emitter::copied_over(llvm::Instruction* before, llvm::Value* start,
+void Emitter::copied_over(llvm::Instruction* before, llvm::Value* to, llvm::Value* from,
                           llvm::Value* bytes, llvm::Value* site,
                           llvm::DebugLoc where) const {
-    call(scan_, before, {start, bytes, site}, where);
+    call(copy_over_, before, {to, from, bytes, site}, where);
 }
 
 void Emitter::born(llvm::Instruction* before, llvm::Value* value, llvm::Value* slot,

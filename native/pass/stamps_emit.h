@@ -42,9 +42,10 @@ class Emitter {
     void lost_in(llvm::Instruction* before, llvm::Value* start, llvm::Value* bytes,
                  llvm::Value* site, llvm::DebugLoc where) const;
 
-    // The same, but the words stay: somebody may still read them.
-    void copied_over(llvm::Instruction* before, llvm::Value* start, llvm::Value* bytes,
-                     llvm::Value* site, llvm::DebugLoc where) const;
+    // The same for words that others are about to be copied over. Those that are copied
+    // themselves stay.
+    void copied_over(llvm::Instruction* before, llvm::Value* to, llvm::Value* from,
+                     llvm::Value* bytes, llvm::Value* site, llvm::DebugLoc where) const;
 
     // A slot in memory is about to get a value: a pointer or 64 bits. Nothing is noted
     // where births are unknown, here and below.
@@ -75,7 +76,7 @@ class Emitter {
     llvm::Function* lost_from_ = nullptr; // null where births are unknown, as below
     llvm::Function* born_ = nullptr;
     llvm::Function* take_;
-    llvm::Function* scan_;
+    llvm::Function* copy_over_;
     llvm::Function* bear_all_ = nullptr;
 };
 

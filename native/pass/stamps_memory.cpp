@@ -65,8 +65,6 @@ class Noter {
                     llvm::ArrayRef<uint64_t> offsets, llvm::Constant* site) const;
     void lose_copied_over(llvm::AnyMemIntrinsic* copy, llvm::Value* bytes,
                           llvm::Constant* site) const;
-    void move(llvm::AnyMemTransferInst* move, llvm::Value* bytes,
-              llvm::Constant* site) const;
 
     llvm::Function& function_;
     const Tools& tools_;
@@ -146,29 +144,12 @@ void Noter::lose_copied_over(llvm::AnyMemIntrinsic* copy, llvm::Value* bytes,
         }
         words(copy, copy->getRawDest(), offsets, align, site);
     } else if (auto* moved = llvm::dyn_cast<llvm::AnyMemTransferInst>(copy)) {
-        move(moved, bytes, site);
+        tools_.emitter.copied_over(copy, moved->getRawDest(), moved->getRawSource(),
+                                   bytes, site, copy->getDebugLoc());
     } else {
         tools_.emitter.lost_in(copy, copy->getRawDest(), bytes, site,
                                copy->getDebugLoc());
     }
-}
-
-// What overlaps with its source must not be cleared before it is read.
-void Noter::move(llvm::AnyMemTransferInst* move, llvm::Value* bytes,
-                 llvm::Constant* site) const {
-    llvm::IRBuilder<> builder(move);
-    llvm::Type* bits = builder.getInt64Ty();
-    auto* to = builder.CreatePtrToInt(move->getRawDest(), bits);
-    auto* from = builder.CreatePtrToInt(move->getRawSource(), bits);
-    auto* overlaps =
-        builder.CreateOr(builder.CreateICmpULT(builder.CreateSub(to, from), bytes),
-                         builder.CreateICmpULT(builder.CreateSub(from, to), bytes));
-    auto* none = builder.getInt64(0);
-    auto* apart = builder.CreateSelect(overlaps, none, bytes);
-    tools_.emitter.lost_in(move, move->getRawDest(), apart, site, move->getDebugLoc());
-    auto* shared = builder.CreateSelect(overlaps, bytes, none);
-    tools_.emitter.copied_over(move, move->getRawDest(), shared, site,
-                               move->getDebugLoc());
 }
 
 void Noter::exchange(llvm::Instruction* exchange) const {

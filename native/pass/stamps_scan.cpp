@@ -7,6 +7,18 @@ namespace leakline {
 
 namespace {
 
+constexpr unsigned word_bytes = 8;
+
+// As many words as are looked at together while none of them is a reference: most
+// memory that is copied or filled has none.
+constexpr unsigned words_at_once = 4;
+
+llvm::Value* distance(llvm::IRBuilder<>& builder, llvm::Value* from, llvm::Value* to) {
+    llvm::Type* bits = builder.getInt64Ty();
+    return builder.CreateSub(builder.CreatePtrToInt(to, bits),
+                             builder.CreatePtrToInt(from, bits));
+}
+
 // for (word = aligned start; word + 1 <= end; word++)
 //     if (is_heap(*word)) note(*word)
 class Loop {
@@ -15,14 +27,17 @@ class Loop {
     Loop(llvm::Module& module, const char* name,
          llvm::ArrayRef<llvm::Type*> parameters);
 
-    // Opens the loop over the aligned words from `start` on, and leaves the builder in
-    // its body. Returns the address of the word.
-    llvm::Value* open(llvm::Value* start, llvm::Value* bytes);
+    // Opens the loop over the slots of some memory, which are aligned. Their words are
+    // read at the same distance from `source`. Leaves the builder where one of them is
+    // a reference.
+    void open(llvm::Value* start, llvm::Value* bytes, llvm::Value* source,
+              llvm::Align align);
 
-    // Goes on for words that are references only.
-    void only_references(llvm::Value* word);
-
+    // Goes on with the next slots.
     llvm::Function* close();
+
+    // Leaves the rest to a function with the same parameters.
+    llvm::Function* close(llvm::Function* rest);
 
     llvm::IRBuilder<>& builder() {
         return builder_;
@@ -32,18 +47,36 @@ class Loop {
         return function_->getArg(number);
     }
 
+    // The reference that was found, and the slot that it is noted for.
+    llvm::Value* word() const {
+        return word_;
+    }
+
+    llvm::Value* slot() const {
+        return slot_;
+    }
+
   private:
     llvm::BasicBlock* block(const char* name) {
         return llvm::BasicBlock::Create(function_->getContext(), name, function_);
     }
 
+    llvm::Value* forward(llvm::Value* at, unsigned words) {
+        return builder_.CreateAdd(at, builder_.getInt64(words * word_bytes));
+    }
+
+    llvm::Value* read(llvm::Type* type, llvm::Value* at);
+    llvm::Value* has_reference(llvm::Value* words);
+
     llvm::Function* function_;
     llvm::IRBuilder<> builder_;
-    llvm::BasicBlock* head_ = nullptr;
-    llvm::BasicBlock* next_ = nullptr;
+    llvm::Value* to_source_ = nullptr; // from a slot to where its word is read
+    llvm::Align align_;                // of that place
+    llvm::PHINode* several_ = nullptr; // the slots that are looked at together
+    llvm::PHINode* at_ = nullptr;      // the one that is looked at alone
     llvm::BasicBlock* done_ = nullptr;
-    llvm::PHINode* at_ = nullptr;
-    llvm::Value* behind_ = nullptr; // where the next word starts
+    llvm::Value* word_ = nullptr;
+    llvm::Value* slot_ = nullptr;
 };
 
 Loop::Loop(llvm::Module& module, const char* name,
@@ -59,88 +92,167 @@ Loop::Loop(llvm::Module& module, const char* name,
     function_->setUWTableKind(llvm::UWTableKind::Async);
 }
 
-llvm::Value* Loop::open(llvm::Value* start, llvm::Value* bytes) {
+llvm::Value* Loop::read(llvm::Type* type, llvm::Value* at) {
+    auto* address = builder_.CreateIntToPtr(builder_.CreateAdd(at, to_source_),
+                                            builder_.getPtrTy());
+    return builder_.CreateFreeze(builder_.CreateAlignedLoad(type, address, align_));
+}
+
+llvm::Value* Loop::has_reference(llvm::Value* words) {
+    auto* tags = builder_.CreateVectorSplat(words_at_once, load_heap_tag(builder_));
+    auto* own = builder_.CreateTrunc(builder_.CreateLShr(words, heap_tag_shift),
+                                     tags->getType());
+    return builder_.CreateOrReduce(builder_.CreateICmpEQ(own, tags));
+}
+
+// Several words at once, and one by one where they have a reference or are the last.
+void Loop::open(llvm::Value* start, llvm::Value* bytes, llvm::Value* source,
+                llvm::Align align) {
+    align_ = align;
     auto* entry = block("entry");
-    head_ = block("head");
+    auto* several = block("several");
+    auto* look = block("look");
+    auto* single = block("single");
     auto* body = block("body");
-    next_ = block("next");
+    auto* next = block("next");
+    auto* found = block("found");
     done_ = block("done");
     llvm::Type* bits = builder_.getInt64Ty();
 
     builder_.SetInsertPoint(entry);
+    to_source_ = distance(builder_, start, source);
     auto* first_byte = builder_.CreatePtrToInt(start, bits);
     auto* end = builder_.CreateAdd(first_byte, bytes);
-    auto* first =
-        builder_.CreateAnd(builder_.CreateAdd(first_byte, builder_.getInt64(7)),
-                           builder_.getInt64(~uint64_t{7}));
-    builder_.CreateBr(head_);
+    auto* first = builder_.CreateAnd(
+        builder_.CreateAdd(first_byte, builder_.getInt64(word_bytes - 1)),
+        builder_.getInt64(~uint64_t{word_bytes - 1}));
+    builder_.CreateBr(several);
 
-    builder_.SetInsertPoint(head_);
-    at_ = builder_.CreatePHI(bits, 2);
-    at_->addIncoming(first, entry);
-    behind_ = builder_.CreateAdd(at_, builder_.getInt64(8));
-    builder_.CreateCondBr(builder_.CreateICmpULE(behind_, end), body, done_);
+    builder_.SetInsertPoint(several);
+    several_ = builder_.CreatePHI(bits, 3);
+    auto* behind = forward(several_, words_at_once);
+    builder_.CreateCondBr(builder_.CreateICmpULE(behind, end), look, single);
+
+    builder_.SetInsertPoint(look);
+    auto* words = read(llvm::FixedVectorType::get(bits, words_at_once), several_);
+    builder_.CreateCondBr(has_reference(words), single, several);
+    several_->addIncoming(first, entry);
+    several_->addIncoming(behind, look);
+
+    builder_.SetInsertPoint(single);
+    at_ = builder_.CreatePHI(bits, 3);
+    at_->addIncoming(several_, several);
+    at_->addIncoming(several_, look);
+    builder_.CreateCondBr(builder_.CreateICmpULE(forward(at_, 1), end), body, done_);
 
     builder_.SetInsertPoint(body);
-    return at_;
-}
+    word_ = read(bits, at_);
+    builder_.CreateCondBr(is_heap_pointer(builder_, word_), found, next);
 
-void Loop::only_references(llvm::Value* word) {
-    auto* found = block("found");
-    builder_.CreateCondBr(is_heap_pointer(builder_, word), found, next_);
+    builder_.SetInsertPoint(next);
+    at_->addIncoming(forward(at_, 1), next);
+    builder_.CreateBr(single);
+
     builder_.SetInsertPoint(found);
+    slot_ = builder_.CreateIntToPtr(at_, builder_.getPtrTy());
 }
 
 llvm::Function* Loop::close() {
-    builder_.CreateBr(next_);
-    builder_.SetInsertPoint(next_);
-    at_->addIncoming(behind_, next_);
-    builder_.CreateBr(head_);
+    several_->addIncoming(forward(at_, 1), builder_.GetInsertBlock());
+    builder_.CreateBr(several_->getParent());
     builder_.SetInsertPoint(done_);
     builder_.CreateRetVoid();
     return function_;
 }
 
-llvm::Value* load_word(llvm::IRBuilder<>& builder, llvm::Value* at, llvm::Align align) {
-    auto* address = builder.CreateIntToPtr(at, builder.getPtrTy());
-    return builder.CreateFreeze(
-        builder.CreateAlignedLoad(builder.getInt64Ty(), address, align));
+llvm::Function* Loop::close(llvm::Function* rest) {
+    llvm::SmallVector<llvm::Value*> arguments;
+    for (llvm::Argument& argument : function_->args()) {
+        arguments.push_back(&argument);
+    }
+    builder_.CreateCall(rest, arguments)->setTailCall();
+    builder_.CreateBr(done_);
+    builder_.SetInsertPoint(done_);
+    builder_.CreateRetVoid();
+    return function_;
+}
+
+llvm::SmallVector<llvm::Type*> take_parameters(llvm::Module& module) {
+    llvm::Type* place = llvm::PointerType::getUnqual(module.getContext());
+    return {place, llvm::Type::getInt64Ty(module.getContext()), place};
+}
+
+llvm::SmallVector<llvm::Type*> copy_parameters(llvm::Module& module) {
+    llvm::Type* place = llvm::PointerType::getUnqual(module.getContext());
+    return {place, place, llvm::Type::getInt64Ty(module.getContext()), place};
+}
+
+void note_found(Loop& loop, llvm::Function* lost, llvm::Value* site) {
+    llvm::SmallVector<llvm::Value*> arguments = {loop.word(), site, loop.slot()};
+    loop.builder().CreateCall(lost,
+                              llvm::ArrayRef(arguments).take_front(lost->arg_size()));
+}
+
+// What the slot holds until it is overwritten.
+void leave(Loop& loop, llvm::Value* value) {
+    loop.builder().CreateAlignedStore(value, loop.slot(), llvm::Align(word_bytes));
+}
+
+// True when the slot has bytes in common with what starts at `from`.
+llvm::Value* is_in(llvm::IRBuilder<>& builder, llvm::Value* slot, llvm::Value* from,
+                   llvm::Value* bytes) {
+    auto* before = builder.getInt64(word_bytes - 1);
+    return builder.CreateICmpULT(
+        builder.CreateAdd(distance(builder, from, slot), before),
+        builder.CreateAdd(bytes, before));
+}
+
+// What is called for most copies only looks for a reference, so that it needs neither a
+// frame nor a context.
+llvm::Function* make_take_found(llvm::Function* lost) {
+    llvm::Module& module = *lost->getParent();
+    Loop loop(module, "leakline.take_found", take_parameters(module));
+    loop.open(loop.argument(0), loop.argument(1), loop.argument(0),
+              llvm::Align(word_bytes));
+    note_found(loop, lost, loop.argument(2));
+    leave(loop, loop.builder().getInt64(0));
+    return loop.close();
+}
+
+llvm::Function* make_copy_over_found(llvm::Function* lost) {
+    llvm::Module& module = *lost->getParent();
+    Loop loop(module, "leakline.copy_over_found", copy_parameters(module));
+    llvm::IRBuilder<>& builder = loop.builder();
+    llvm::Value* bytes = loop.argument(2);
+    loop.open(loop.argument(0), bytes, loop.argument(0), llvm::Align(word_bytes));
+    note_found(loop, lost, loop.argument(3));
+    auto* is_read_again = is_in(builder, loop.slot(), loop.argument(1), bytes);
+    leave(loop, builder.CreateSelect(is_read_again, loop.word(), builder.getInt64(0)));
+    return loop.close();
 }
 
 } // namespace
 
-llvm::Function* make_scan(const char* name, llvm::Function* lost, AfterScan after) {
+llvm::Function* make_take(llvm::Function* lost) {
     llvm::Module& module = *lost->getParent();
-    llvm::Type* bits = llvm::Type::getInt64Ty(module.getContext());
-    llvm::Type* place = llvm::PointerType::getUnqual(module.getContext());
-    Loop loop(module, name, {place, bits, place});
-    llvm::Value* at = loop.open(loop.argument(0), loop.argument(1));
-    llvm::IRBuilder<>& builder = loop.builder();
-    llvm::Value* word = load_word(builder, at, llvm::Align(8));
-    loop.only_references(word);
-    auto* slot = builder.CreateIntToPtr(at, place);
-    llvm::SmallVector<llvm::Value*> arguments = {word, loop.argument(2), slot};
-    builder.CreateCall(lost, llvm::ArrayRef(arguments).take_front(lost->arg_size()));
-    if (after == AfterScan::clear) {
-        builder.CreateAlignedStore(builder.getInt64(0), slot, llvm::Align(8));
-    }
-    return loop.close();
+    Loop loop(module, "leakline.take", take_parameters(module));
+    loop.open(loop.argument(0), loop.argument(1), loop.argument(0),
+              llvm::Align(word_bytes));
+    return loop.close(make_take_found(lost));
+}
+
+llvm::Function* make_copy_over(llvm::Function* lost) {
+    llvm::Module& module = *lost->getParent();
+    Loop loop(module, "leakline.copy_over", copy_parameters(module));
+    loop.open(loop.argument(0), loop.argument(2), loop.argument(0),
+              llvm::Align(word_bytes));
+    return loop.close(make_copy_over_found(lost));
 }
 
 llvm::Function* make_bear_all(llvm::Module& module, llvm::Function* born) {
-    llvm::Type* bits = llvm::Type::getInt64Ty(module.getContext());
-    llvm::Type* place = llvm::PointerType::getUnqual(module.getContext());
-    Loop loop(module, "leakline.bear_all", {place, place, bits, place});
-    llvm::Value* at = loop.open(loop.argument(0), loop.argument(2));
-    llvm::IRBuilder<>& builder = loop.builder();
-    auto* offset =
-        builder.CreateSub(at, builder.CreatePtrToInt(loop.argument(0), bits));
-    auto* from =
-        builder.CreateAdd(builder.CreatePtrToInt(loop.argument(1), bits), offset);
-    llvm::Value* word = load_word(builder, from, llvm::Align(1));
-    loop.only_references(word);
-    auto* slot = builder.CreateIntToPtr(at, place);
-    builder.CreateCall(born, {word, loop.argument(3), slot});
+    Loop loop(module, "leakline.bear_all", copy_parameters(module));
+    loop.open(loop.argument(0), loop.argument(2), loop.argument(1), llvm::Align(1));
+    note_found(loop, born, loop.argument(3));
     return loop.close();
 }
 

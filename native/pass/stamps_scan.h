@@ -5,12 +5,14 @@
 
 namespace leakline {
 
-// What becomes of a reference that was noted.
-enum class AfterScan { keep, clear };
+// void take(void* start, size_t bytes, site): notes the references among the words as
+// lost, by calls of `lost` (old, site) or of one that is told the slot as well, and
+// makes them zero.
+llvm::Function* make_take(llvm::Function* lost);
 
-// void scan(void* start, size_t bytes, site): notes the references among the words as
-// lost, by calls of `lost` (old, site) or of one that is told the slot as well.
-llvm::Function* make_scan(const char* name, llvm::Function* lost, AfterScan after);
+// void copy_over(void* to, const void* from, size_t bytes, site): the same for words
+// that others are about to be copied over. Those that are copied themselves stay.
+llvm::Function* make_copy_over(llvm::Function* lost);
 
 // void bear_all(void* to, const void* from, size_t bytes, site): notes the words that
 // are about to be copied as born at their new places, by calls of `born`.

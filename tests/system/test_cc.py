@@ -305,3 +305,50 @@ def test_a_call_on_one_way_out_of_a_scope_does_not_burden_the_others(
     body = code.partition("\nsum:")[2].partition(".size\tsum")[0]
     # What `cell` holds is noted only where the call may have changed the page.
     assert len(re.findall(r"\bleakline\.(?:stamp|lose)\b", body)) == 1
+
+
+COPIED_OVER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+enum { MOST_WORDS = 11 };
+__attribute__((noinline)) static void move(void** to, void** from, size_t words) {
+    memmove(to, from, words * sizeof *to);
+}
+static void** made(size_t words, size_t at) {
+    void** slots = calloc(words, sizeof *slots);
+    slots[at] = malloc(24);
+    return slots;
+}
+int main(void) {
+    void* empty[MOST_WORDS] = {NULL};
+    for (size_t words = 1; words <= MOST_WORDS; words++) {
+        for (size_t at = 0; at < words; at++) {
+            void** apart = made(words, at);
+            move(apart, empty, words);
+            free(apart);
+            void** overlapping = made(words + 1, 0);
+            void* kept = at == 0 ? NULL : malloc(100);
+            overlapping[at] = at == 0 ? overlapping[0] : kept;
+            move(overlapping, overlapping + 1, words);
+            if (at > 0 && overlapping[at - 1] != kept) {
+                puts("not moved");
+            }
+            free(kept);
+            free(overlapping);
+        }
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
+def test_each_word_that_is_copied_over_is_looked_at(
+    optimisation: str, tmp_path: Path, watch: Callable[..., Outcome]
+) -> None:
+    outcome = watch([compile_text(COPIED_OVER, tmp_path, optimisation)])
+    assert outcome.stdout == ""
+    findings = outcome.report["findings"]
+    assert {f["loss"]["frames"][0]["line"] for f in findings} == {7}
+    assert sum(f["blocks"] for f in findings) == 2 * 66
