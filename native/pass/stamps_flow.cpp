@@ -205,6 +205,10 @@ std::vector<Drop> find_drops(llvm::Function& function, const Slots& slots,
     if (slots.variables.empty()) {
         return {};
     }
+    // The caller of a coroutine does not wait for its end.
+    if (function.isPresplitCoroutine()) {
+        return Flow(function, slots, losing, false).drops();
+    }
     std::vector<Drop> drops = Flow(function, slots, losing, true).drops();
     return function.hasAddressTaken()
                ? joined(std::move(drops), Flow(function, slots, losing, false).drops())

@@ -49,9 +49,11 @@ void note_temporaries(const std::vector<Temporary>& temporaries,
 
 } // namespace
 
-// All decisions come before the first note.
+// All decisions come before the first note. A coroutine is still one function here: it
+// returns whenever it waits, its variables go on living in a block of the heap, and
+// what that block holds at the end is lost when it is freed.
 void instrument(llvm::Function& function, const Tools& tools) {
-    bool has_unwinding = add_unwinding(function);
+    bool has_unwinding = !function.isPresplitCoroutine() && add_unwinding(function);
     std::vector<llvm::Instruction*> marks = mark_scopes(function);
     Slots slots = find_slots(function);
     slots.outlive_scopes = has_unwinding || !marks.empty();

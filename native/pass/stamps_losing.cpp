@@ -249,8 +249,9 @@ bool Losing::may_lose(const llvm::CallBase& call) const {
     if (call.isInlineAsm()) {
         return !replaced_outputs(call).empty();
     }
-    if (llvm::isa<llvm::IntrinsicInst>(call)) {
-        return false;
+    if (auto* known = llvm::dyn_cast<llvm::IntrinsicInst>(&call)) {
+        // All others run while a coroutine waits.
+        return known->getIntrinsicID() == llvm::Intrinsic::coro_suspend;
     }
     auto* callee =
         llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());

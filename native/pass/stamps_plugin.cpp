@@ -34,8 +34,7 @@ bool is_supported(const llvm::Module& module) {
 // That includes bodies of which only inlined copies stay (C99's `inline`).
 bool is_instrumented(const llvm::Function& function) {
     return !function.isDeclaration() &&
-           !function.hasFnAttribute(llvm::Attribute::Naked) &&
-           !function.hasFnAttribute(llvm::Attribute::PresplitCoroutine);
+           !function.hasFnAttribute(llvm::Attribute::Naked);
 }
 
 class NotePass : public llvm::PassInfoMixin<NotePass> {

@@ -2,6 +2,7 @@
 
 #include "stamps_names.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Operator.h"
 
@@ -92,6 +93,16 @@ bool is_returned(llvm::AllocaInst* place) {
     return false;
 }
 
+// A coroutine goes on with copies of its arguments.
+bool is_argument_of_coroutine(llvm::AllocaInst* place) {
+    return place->getFunction()->isPresplitCoroutine() &&
+           llvm::any_of(place->users(), [](llvm::User* user) {
+               auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
+               return store != nullptr &&
+                      llvm::isa<llvm::Argument>(store->getValueOperand());
+           });
+}
+
 void find_scopes(llvm::AllocaInst* place, Slot& slot) {
     for (llvm::User* user : place->users()) {
         auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(user);
@@ -150,7 +161,9 @@ Slots find_slots(llvm::Function& function) {
         bool is_scalar =
             place->getAllocatedType()->isPointerTy() || holds_number(place);
         bool has_name = variable_of(place) != nullptr;
-        if (!has_name && (is_scalar || slot.ends.empty())) {
+        if (is_argument_of_coroutine(place)) {
+            slots.passing[place] = false;
+        } else if (!has_name && (is_scalar || slot.ends.empty())) {
             slots.passing[place] = is_returned(place);
         } else if (is_scalar && is_only_named(place)) {
             slots.number[place] = static_cast<unsigned>(slots.variables.size());

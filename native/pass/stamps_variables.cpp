@@ -27,10 +27,38 @@ struct Tracked {
     Births births;
 };
 
+// Variables of a coroutine have no place before its block is there.
+llvm::Instruction* start_of(llvm::Function& function) {
+    llvm::Instruction* first = &*function.getEntryBlock().getFirstNonPHIOrDbgOrAlloca();
+    if (!function.isPresplitCoroutine()) {
+        return first;
+    }
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+        auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+        if (call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::coro_begin) {
+            return call->getNextNode();
+        }
+    }
+    return first;
+}
+
+// A value that a coroutine keeps while it waits would stay in its block as a reference
+// that nobody clears. So its variables are what is kept, not their values.
+void keep_in_memory(const Slot& slot) {
+    for (llvm::User* user : slot.place->users()) {
+        if (auto* load = llvm::dyn_cast<llvm::LoadInst>(user)) {
+            load->setVolatile(true);
+        } else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(user)) {
+            store->setVolatile(true);
+        }
+    }
+}
+
 class Noter {
   public:
     Noter(const Slots& slots, llvm::Function& function, const Tools& tools)
-        : slots_(slots), function_(function), tools_(tools) {
+        : slots_(slots), function_(function), tools_(tools),
+          start_(start_of(function)) {
     }
 
     void note(llvm::ArrayRef<Drop> drops);
@@ -50,6 +78,7 @@ class Noter {
     const Slots& slots_;
     llvm::Function& function_;
     const Tools& tools_;
+    llvm::Instruction* start_; // where variables of the whole function begin
     Exits exits_;
     std::vector<llvm::Instruction*> function_ends_;
     std::vector<Tracked> tracked_; // by the number of the variable
@@ -70,9 +99,13 @@ void Noter::note(llvm::ArrayRef<Drop> drops) {
     for (const Slot& slot : slots_.in_memory) {
         end(slot);
     }
+    bool is_coroutine = function_.isPresplitCoroutine();
     for (const Slot& slot : slots_.variables) {
-        if (slots_.outlive_scopes || function_.hasOptNone()) {
+        if (slots_.outlive_scopes || function_.hasOptNone() || is_coroutine) {
             clear_outside(slot);
+        }
+        if (is_coroutine) {
+            keep_in_memory(slot);
         }
     }
     for (const Slot& slot : slots_.in_memory) {
@@ -83,6 +116,9 @@ void Noter::note(llvm::ArrayRef<Drop> drops) {
 }
 
 void Noter::find_exits() {
+    if (function_.isPresplitCoroutine()) {
+        return;
+    }
     for (llvm::Instruction& instruction : llvm::instructions(function_)) {
         if (llvm::isa<llvm::ReturnInst, llvm::ResumeInst>(instruction)) {
             function_ends_.push_back(&instruction);
@@ -142,7 +178,7 @@ void Noter::follow_births(Tracked& tracked) {
 
 void Noter::clear(const Slot& slot) {
     if (slot.starts.empty()) {
-        clear_at(slot, &*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+        clear_at(slot, start_);
     }
     for (llvm::IntrinsicInst* start : slot.starts) {
         clear_at(slot, start->getNextNode());
@@ -156,7 +192,7 @@ void Noter::clear_outside(const Slot& slot) {
         clear_at(slot, end);
     }
     if (!slot.starts.empty()) {
-        clear_at(slot, &*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+        clear_at(slot, start_);
     }
 }
 

@@ -82,7 +82,9 @@ void Walk::step(llvm::Instruction& instruction) {
         }
     }
     if (llvm::isa<llvm::ReturnInst, llvm::ResumeInst>(instruction)) {
-        leave(instruction);
+        if (!instruction.getFunction()->isPresplitCoroutine()) {
+            leave(instruction);
+        }
         return;
     }
     if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
