@@ -113,6 +113,23 @@ def test_every_loss_is_named(
     assert reported == expected
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("-O2", "-D_FORTIFY_SOURCE=2"),  # calls __longjmp_chk
+        ("-O1", "-Dlongjmp=_longjmp"),
+        ("-O1", "-Dlongjmp=siglongjmp"),
+    ],
+)
+def test_all_kinds_of_jumps_are_seen(
+    flags: tuple[str, ...],
+    compile_c: Callable[..., Path],
+    watch: Callable[..., Outcome],
+) -> None:
+    outcome = watch([compile_c("cc_leaving.c", *flags)], "--lens", "loss")
+    assert reported_losses(outcome) == expected_losses(PROGRAMS / "cc_leaving.c")
+
+
 MODES = """
 #include <stdlib.h>
 static char* volatile large_bad(void) { return malloc(100); }
