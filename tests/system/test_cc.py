@@ -369,3 +369,31 @@ def test_each_word_that_is_copied_over_is_looked_at(
     findings = outcome.report["findings"]
     assert {f["loss"]["frames"][0]["line"] for f in findings} == {7}
     assert sum(f["blocks"] for f in findings) == 2 * 66
+
+
+INLINED = """
+struct record { char* fields[8]; };
+static void clear(struct record* record) {
+    record->fields[0] = record->fields[1] = 0;
+    record->fields[2] = record->fields[3] = 0;
+    record->fields[4] = record->fields[5] = 0;
+    record->fields[6] = record->fields[7] = 0;
+}
+void clear_both(struct record* one, struct record* other) {
+    clear(one);
+    clear(other);
+}
+"""
+
+
+def test_notes_do_not_keep_a_function_from_being_inlined(tmp_path: Path) -> None:
+    source = tmp_path / "clear.c"
+    source.write_text(INLINED)
+    code = subprocess.run(
+        [LEAKLINE, "cc", "-O2", "-S", source, "-o", "-"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert re.search(r"^clear_both:", code, re.MULTILINE)
+    assert not re.search(r"^clear:", code, re.MULTILINE)
