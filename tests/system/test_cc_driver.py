@@ -127,6 +127,7 @@ def test_errors_in_a_source_are_the_compilers_own(tmp_path: Path) -> None:
         (("-static", "-o", "a"), "a static program cannot be watched"),
         (("-nostdlib", "-c", "-ffreestanding"), "compiled plainly"),
         (("-flto", "-c"), "optimisation at link time is turned off"),
+        (("-fsanitize=address", "-c"), "address sanitizer cannot be watched"),
         (("--target=aarch64-linux-gnu", "-S"), "not aarch64-linux-gnu"),
     ],
 )

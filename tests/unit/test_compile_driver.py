@@ -31,6 +31,9 @@ def said(*words: str, compiler: Compiler = COMPILER) -> str:
         ("-S", "a.i"),
         ("-###", "-c", "a.c"),
         ("-v", "-c", "a.c"),
+        ("-fsanitize=undefined", "-c", "a.c"),
+        ("-fsanitize=address", "-fno-sanitize=all", "-c", "a.c"),
+        ("-fsanitize=leak", "-fno-sanitize=leak", "-c", "a.c"),
     ],
 )
 def test_sources_are_instrumented(words: tuple[str, ...]) -> None:
@@ -79,6 +82,8 @@ def test_optimisation_at_link_time_is_turned_off_with_a_notice() -> None:
         (("-m32", "-c", "a.c"), "-m32"),
         (("-ffreestanding", "-c", "a.c"), "kernel"),
         (("-mcmodel=kernel", "-c", "a.c"), "kernel"),
+        (("-fsanitize=undefined,address", "-c", "a.c"), "address sanitizer"),
+        (("-fsanitize=address,thread", "-fno-sanitize=address", "-c", "a.c"), "thread"),
     ],
 )
 def test_what_cannot_be_watched_is_compiled_plainly(

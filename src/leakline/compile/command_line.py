@@ -73,6 +73,8 @@ _QUERIES = frozenset(
 _QUERY_PREFIXES = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dM")
 _WITHOUT_LINKING = frozenset({"-c", "-S", "-emit-ast"})
 _KERNEL = frozenset({"-ffreestanding", "-mcmodel=kernel", "-D__KERNEL__", "-mkernel"})
+# Those that bring a malloc of their own.
+_SANITIZERS = frozenset({"address", "hwaddress", "leak", "memory", "thread"})
 _WITHOUT_LIBC = frozenset({"-nostdlib", "-nodefaultlibs", "-nolibc"})
 
 
@@ -118,6 +120,11 @@ class CommandLine:
     def is_kernel(self) -> bool:
         """The code is for a kernel or a machine without a system."""
         return not _KERNEL.isdisjoint(self._options)
+
+    @property
+    def sanitizer(self) -> str:
+        """A sanitizer with a heap of its own that the code is for, if any."""
+        return _sanitizer(self._options)
 
     @property
     def target(self) -> str:
@@ -171,6 +178,19 @@ def _last_switch(options: Iterable[str], on: str, off: str) -> bool:
         elif option == off:
             state = False
     return state
+
+
+def _sanitizer(options: Iterable[str]) -> str:
+    chosen: dict[str, None] = {}
+    for option in options:
+        name, _, values = option.partition("=")
+        if name == "-fsanitize":
+            chosen |= dict.fromkeys(values.split(","))
+        elif name == "-fno-sanitize":
+            dropped = values.split(",")
+            kept = [] if "all" in dropped else [n for n in chosen if n not in dropped]
+            chosen = dict.fromkeys(kept)
+    return next((name for name in chosen if name in _SANITIZERS), "")
 
 
 def _target(words: Sequence[str]) -> str:

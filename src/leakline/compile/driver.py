@@ -94,6 +94,8 @@ def _why_plain(line: CommandLine, compiler: Compiler) -> str:
         return f"Leakline was installed without its plugin for clang {LLVM_MAJOR}"
     if line.is_kernel:
         return "code for a kernel or without a C library has no heap of Leakline's"
+    if line.sanitizer:
+        return f"a program with the {line.sanitizer} sanitizer cannot be watched"
     if line.target and not _is_native(line.target):
         return f"only programs for 64-bit x86 Linux can be watched, not {line.target}"
     return ""
