@@ -192,6 +192,8 @@ static void let_go(const struct ll_arm_place* place, struct ll_arm_record* recor
 static void look_through_window(uint64_t cpu_ns) {
     uint64_t cost_ns =
         ll_arm.is_always_armed ? ll_window_always(ALWAYS_WINDOW_NS) : ll_window_pass();
+    // In a long run the little code that is new now and then adds up.
+    ll_arm_let_text_go();
     schedule.spent_ns += cost_ns;
     schedule.window_due_ns =
         cpu_ns + ll_budget_pause_ns(&schedule.budget, cost_ns, cpu_ns);
