@@ -1,9 +1,9 @@
 """`python -m benchmarks.stress`: nobody notices code that is armed and disarmed.
 
-Sites are armed and disarmed at random as fast as one thread can, while a program with
-threads, exceptions, signals at 1 kHz, fork, dlopen and longjmp runs many times, a redis
-server answers many clients, and real commands run once. Every output and exit status must
-be the plain program's.
+Sites are armed and disarmed at random, and pages of their stubs given back, as fast as
+one thread can, while a program with threads, exceptions, signals at 1 kHz, fork, dlopen
+and longjmp runs many times, a redis server answers many clients, and real commands run
+once. Every output and exit status must be the plain program's.
 """
 
 import argparse

@@ -4,6 +4,7 @@
 #include "arm/module.h"
 #include "arm/places.h"
 #include "arm/schedule.h"
+#include "arm/stubs.h"
 #include "arm/wake.h"
 
 enum { TOGGLES_PER_MODULE = 400 };
@@ -62,10 +63,22 @@ static void toggle_some(struct ll_arm_module* module, void* unused) {
     }
 }
 
+// Of stubs that other threads may be running.
+static void let_some_go(const struct ll_arm_place* place,
+                        struct ll_arm_record* record) {
+    enum { ONE_IN = 64 };
+    (void)record;
+    if (next_random() % ONE_IN == 0) {
+        ll_stub_let_go(place);
+    }
+}
+
 void ll_stress_round(void) {
     ll_lock_take(&ll_arm_lock);
     __atomic_store_n(&ll_arm.queue, 0, __ATOMIC_RELEASE);
     ll_arm_visit_modules(toggle_some, NULL);
     ll_changes_finish();
+    ll_places_visit(1, let_some_go);
+    ll_stubs_give_back();
     ll_lock_drop(&ll_arm_lock);
 }
