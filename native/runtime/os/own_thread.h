@@ -1,6 +1,7 @@
 // The one thread that the runtime may have of its own. It is no thread of libc's: it
 // has no thread-local storage (what it sees there belongs to the thread that started
-// it), blocks every signal, and must call nothing but the runtime's own code.
+// it) and no file, blocks every signal, and must call nothing but the runtime's own
+// code.
 #pragma once
 #include <stdbool.h>
 
