@@ -252,14 +252,18 @@ static void memory_is_read_through_a_copy_when_threads_run_on(void) {
 }
 
 static void the_stack_of_an_ended_thread_counts_without_its_guard_only(void) {
-    char* mapping = mmap(NULL, SIZE + LL_PAGE_SIZE, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    enum { WHOLE = SIZE + 2 * LL_PAGE_SIZE };
+    // Its first page can be read: without it, the guard of something else may lie
+    // there.
+    char* below = mmap(NULL, WHOLE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char* mapping = below + LL_PAGE_SIZE;
     char* stack = mapping + LL_PAGE_SIZE;
     struct ll_hole ended = {.start = (uintptr_t)stack,
                             .end = (uintptr_t)stack + SIZE - 512,
                             .condition = LL_HOLE_BEHIND_GUARD};
     enum { READ_WRITE = PROT_READ | PROT_WRITE };
     CHECK(mprotect(mapping, LL_PAGE_SIZE, PROT_NONE) == 0);
+    CHECK(mprotect(stack, SIZE, READ_WRITE) == 0);
     CHECK(!counts(stack, SIZE, stack + 1024, READ_WRITE, &ended));
     // The control block at the top still counts.
     CHECK(counts(stack, SIZE, stack + SIZE - 512, READ_WRITE, &ended));
@@ -268,7 +272,7 @@ static void the_stack_of_an_ended_thread_counts_without_its_guard_only(void) {
     CHECK(!counts(stack, SIZE, stack + 1024, READ_WRITE, &ended));
     CHECK(mprotect(mapping, LL_PAGE_SIZE, READ_WRITE) == 0);
     CHECK(counts(stack, SIZE, stack + 1024, READ_WRITE, &ended));
-    munmap(mapping, SIZE + LL_PAGE_SIZE);
+    munmap(below, WHOLE);
 }
 
 static bool find_name(const struct ll_mapping* mapping, void* context) {
