@@ -2,12 +2,15 @@
 
 enum {
     PPM = 1000000,
-    WINDOWS_SHARE = 2,           // of the budget: one part in so many
+    // Of the budget, one part in so many. The rest is for what this lens costs all the
+    // time: the touch word of each block that is born, and its pages.
+    WINDOWS_SHARE = 2,
+    BURSTS_SHARE = 4,
     WINDOW_EVERY_NS = 250000000, // at the most often
     BURST_FIRST_NS = 4000,       // until it is measured
     BURST_MOST_NS = 100 * BURST_FIRST_NS,
     // Neither is saved for long, nor paid back: all code has its first turns at once.
-    CREDIT_MOST_NS = 2000000,
+    CREDIT_MOST_NS = 1000000,
 };
 
 static uint64_t larger(uint64_t a, uint64_t b) {
@@ -24,8 +27,7 @@ void ll_budget_start(struct ll_budget* budget, uint64_t ppm) {
 }
 
 void ll_budget_earn(struct ll_budget* budget, uint64_t ran_ns, uint64_t turns_ns) {
-    uint64_t earned_ns = ran_ns * budget->ppm / PPM;
-    budget->credit_ns += (int64_t)(earned_ns - earned_ns / WINDOWS_SHARE);
+    budget->credit_ns += (int64_t)(ran_ns * budget->ppm / PPM / BURSTS_SHARE);
     budget->credit_ns -= (int64_t)turns_ns;
     if (budget->credit_ns > CREDIT_MOST_NS) {
         budget->credit_ns = CREDIT_MOST_NS;
@@ -47,10 +49,16 @@ void ll_budget_pay_burst(struct ll_budget* budget) {
 // away what it knew of code that is changed. Runs with and without bursts showed it.
 void ll_budget_learn(struct ll_budget* budget, uint64_t spent_ns, uint64_t armed) {
     enum { PAYERS = 2, SMOOTHING = 8, REST_NS = 3000 };
-    if (armed < SMOOTHING) {
+    if (armed != 0) {
+        budget->arming_ns += spent_ns;
+        budget->armed += armed;
+    }
+    if (budget->armed < SMOOTHING) {
         return;
     }
-    uint64_t measured_ns = spent_ns / armed * PAYERS + REST_NS;
+    uint64_t measured_ns = budget->arming_ns / budget->armed * PAYERS + REST_NS;
+    budget->arming_ns = 0;
+    budget->armed = 0;
     budget->burst_ns = (budget->burst_ns * (SMOOTHING - 1) + measured_ns) / SMOOTHING;
     if (budget->burst_ns > BURST_MOST_NS) {
         budget->burst_ns = BURST_MOST_NS;

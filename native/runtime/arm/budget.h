@@ -1,6 +1,6 @@
-// What bursts and windows may cost: a share of the CPU time of the process, half of it
-// for each. Bursts are paid from a credit that grows as the program runs; after a
-// window the program is left alone until the window is paid for.
+// What lens `accesses` may cost: a share of the CPU time of the process, half of it for
+// windows and a quarter for bursts. Bursts are paid from a credit that grows as the
+// program runs; after a window the program is left alone until the window is paid for.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,6 +9,8 @@ struct ll_budget {
     uint64_t ppm;        // of CPU time, in millionths
     int64_t credit_ns;   // that may still be spent on bursts
     uint64_t burst_ns;   // cost of arming and disarming one site
+    uint64_t arming_ns;  // what arming took that burst_ns does not tell yet
+    uint64_t armed;      // sites meanwhile
     uint64_t windows_ns; // that all windows cost
 };
 

@@ -27,7 +27,7 @@ enum {
     // With everything armed all the time, a window ends and the next one begins.
     ALWAYS_WINDOW_NS = 250000000,
     NS_PER_US = 1000,
-    LOOKS = 512, // after each pass, at the least
+    LOOKS = 128, // after each pass, at the least
 };
 
 struct ll_lock ll_arm_lock;

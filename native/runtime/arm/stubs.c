@@ -243,7 +243,7 @@ void ll_stubs_unmap(struct ll_arm_module* module) {
 
 // Pages to be given back, by hash; 0: none. Most sites share theirs with others, and
 // one call for all of them will do.
-enum { WAITING_MAX = 512 };
+enum { WAITING_MAX = 2048 };
 static LL_BULK uintptr_t waiting[WAITING_MAX];
 
 static void give_back(uintptr_t* page) {
