@@ -35,7 +35,7 @@ static void check_inherited_block(struct patterned expected) {
     CHECK(ll_block_is_inherited(block));
     CHECK(ll_block_site(block) == expected.site);
     CHECK(pattern_is_intact(expected));
-    void* again = ll_heap_reallocate(expected.start, expected.size_bytes, 6);
+    void* again = ll_heap_reallocate(expected.start, expected.size_bytes, 6).block;
     CHECK(ll_block_at((uintptr_t)again, &block) && !ll_block_is_inherited(block));
     CHECK(ll_heap_release(again));
 }

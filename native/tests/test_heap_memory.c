@@ -110,12 +110,12 @@ static void large_blocks_keep_their_contents_as_they_grow(void) {
     void* obstacle = ll_heap_allocate(40000, 1);
     for (size_t size = 50000; size < (64 << 20); size += size / 3) {
         unsigned char pattern = pattern_of(block.start);
-        unsigned char* start = ll_heap_reallocate(block.start, size, 1);
+        unsigned char* start = ll_heap_reallocate(block.start, size, 1).block;
         CHECK(pattern_holds(start, pattern, block.size_bytes));
         block = (struct patterned){start, size, 1};
         pattern_fill(block);
     }
-    CHECK(ll_heap_reallocate(block.start, 40000, 1) == block.start);
+    CHECK(ll_heap_reallocate(block.start, 40000, 1).block == block.start);
     block.size_bytes = 40000;
     CHECK(pattern_is_intact(block));
     CHECK(ll_heap_release(block.start) && ll_heap_release(obstacle));

@@ -18,6 +18,7 @@ static struct patterned model[BLOCKS_MAX];
 static size_t model_count;
 static uint32_t random_state = 12345;
 static uint32_t next_site = 1;
+static size_t words_told; // of resized blocks
 
 static void check_block(struct patterned expected) {
     struct ll_block block;
@@ -90,9 +91,12 @@ static void reallocate(void) {
     CHECK(ll_block_starting_at(before, &known));
     bool stays = ll_block_shrinks_in_place(known, size);
     CHECK(!stays || size <= block->size_bytes);
-    unsigned char* start = ll_heap_reallocate(block->start, size, site);
+    struct ll_resized resized = ll_heap_reallocate(block->start, size, site);
+    unsigned char* start = resized.block;
     CHECK(!stays || start == before);
-    CHECK(start != NULL);
+    CHECK(ll_block_starting_at(start, &known));
+    CHECK(resized.word == NULL || resized.word == &known.span->words[known.index]);
+    words_told += resized.word != NULL;
     CHECK(pattern_holds(start, old_pattern, kept));
     *block = (struct patterned){start, size, site};
     pattern_fill(*block);
@@ -173,7 +177,7 @@ static void other_addresses_are_no_blocks(void) {
     CHECK(!ll_block_at(UINTPTR_MAX, &block));
     CHECK(!ll_heap_release(&local));
     CHECK(!ll_heap_release(NULL));
-    CHECK(ll_heap_reallocate(&local, 10, 1) == NULL);
+    CHECK(ll_heap_reallocate(&local, 10, 1).block == NULL);
     uintptr_t end = ll_range.start + ll_range.used_bytes;
     CHECK(ll_is_heap_address(end - 1));
     CHECK(!ll_block_at(end, &block));
@@ -226,6 +230,7 @@ int main(void) {
         }
     }
     check_all();
+    CHECK(words_told > 0);
     marks_belong_to_their_block();
     other_addresses_are_no_blocks();
     new_blocks_are_ignored_while_asked_for();

@@ -67,7 +67,7 @@ static void resize(struct patterned* block, uint32_t site, uint32_t* random) {
     struct patterned before = *block;
     block->site = site;
     block->size_bytes = random_size(random) + 1;
-    block->start = ll_heap_reallocate(before.start, block->size_bytes, site);
+    block->start = ll_heap_reallocate(before.start, block->size_bytes, site).block;
     CHECK(block->start != NULL);
     size_t kept =
         before.size_bytes < block->size_bytes ? before.size_bytes : block->size_bytes;

@@ -195,7 +195,7 @@ static void a_block_born_while_its_page_is_taken_out_is_not_watched(void) {
 
 static void a_resized_block_counts_as_new(void) {
     watch_everything(1000);
-    CHECK(ll_heap_reallocate(blocks[40], BLOCK_BYTES - 8, SITE) == blocks[40]);
+    CHECK(ll_heap_reallocate(blocks[40], BLOCK_BYTES - 8, SITE).block == blocks[40]);
     CHECK(idle_ms(blocks[40], 5000) == 0);
 }
 

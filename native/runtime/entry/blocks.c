@@ -43,7 +43,8 @@ static bool is_delayed(void* block) {
     return (ll_releases_watched & LL_RELEASES_DELAYED) != 0 && ll_delays_keep(block);
 }
 
-static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site) {
+static struct ll_resized move(char* block, size_t old_size, size_t size_bytes,
+                              ll_site site) {
     char* moved = ll_heap_allocate(size_bytes, site);
     if (moved != NULL) {
         size_t kept = old_size < size_bytes ? old_size : size_bytes;
@@ -58,13 +59,14 @@ static void* move(char* block, size_t old_size, size_t size_bytes, ll_site site)
             ll_heap_release(block);
         }
     }
-    return moved;
+    return (struct ll_resized){moved, NULL};
 }
 
-void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site) {
+struct ll_resized ll_entry_reallocate_stamped(void* block, size_t size_bytes,
+                                              ll_site site) {
     struct ll_block known;
     if (!ll_block_starting_at(block, &known)) {
-        return NULL;
+        return (struct ll_resized){0};
     }
     size_t old_size = ll_block_size(known);
     if (!ll_block_shrinks_in_place(known, size_bytes)) {

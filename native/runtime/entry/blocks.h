@@ -95,4 +95,5 @@ bool ll_entry_before_release(void* block, struct ll_watched words, ll_site site)
 // realloc of a block while losses are stamped: references that move with the contents
 // are not lost, those behind a smaller size are, and none stays behind. NULL when
 // memory ran out or no block starts there.
-void* ll_entry_reallocate_stamped(void* block, size_t size_bytes, ll_site site);
+struct ll_resized ll_entry_reallocate_stamped(void* block, size_t size_bytes,
+                                              ll_site site);

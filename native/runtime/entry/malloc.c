@@ -55,6 +55,14 @@ LL_EXPORT void* calloc(size_t count, size_t size) {
     return or_enomem(ll_heap_allocate_zeroed(total, LL_SITE()));
 }
 
+LL_INLINE void touch_resized(struct ll_resized resized) {
+    if (LL_LIKELY(resized.word != NULL)) {
+        ll_touch_birth_at(resized.word);
+    } else {
+        ll_touch_birth(resized.block);
+    }
+}
+
 LL_INLINE void* reallocate(void* block, size_t size, ll_site site) {
     if (block == NULL) {
         void* first = ll_entry_allocate(size, site);
@@ -64,16 +72,16 @@ LL_INLINE void* reallocate(void* block, size_t size, ll_site site) {
         LL_ENTRY_RELEASE(block, site);
         return NULL;
     }
-    void* result = LL_UNLIKELY(ll_stamps_on)
-                       ? ll_entry_reallocate_stamped(block, size, site)
-                       : ll_heap_reallocate(block, size, site);
-    if (LL_UNLIKELY(result == NULL)) {
+    struct ll_resized resized = LL_UNLIKELY(ll_stamps_on)
+                                    ? ll_entry_reallocate_stamped(block, size, site)
+                                    : ll_heap_reallocate(block, size, site);
+    if (LL_UNLIKELY(resized.block == NULL)) {
         return ll_entry_not_resized(block, site);
     }
     if (LL_UNLIKELY(ll_touches_on)) {
-        ll_touch_birth(result);
+        touch_resized(resized);
     }
-    return result;
+    return resized.block;
 }
 
 LL_EXPORT void* realloc(void* block, size_t size) {

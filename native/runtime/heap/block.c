@@ -6,6 +6,7 @@
 #include "heap/large.h"
 #include "heap/local.h"
 #include "heap/page_states.h"
+#include "heap/quick.h"
 #include "heap/threads.h"
 
 bool ll_heap_is_block(const void* block) {
@@ -99,20 +100,29 @@ static void copy_contents(struct ll_block from, void* to, size_t size_bytes) {
            size < size_bytes ? size : size_bytes);
 }
 
-void* ll_heap_reallocate(void* block, size_t size_bytes, ll_site site) {
+static struct ll_resized allocate_for(size_t size_bytes, ll_site site) {
+    struct ll_quick known;
+    void* block = ll_quick_take(size_bytes, site, &known);
+    return LL_LIKELY(block != NULL)
+               ? (struct ll_resized){block, known.word}
+               : (struct ll_resized){ll_heap_allocate_slowly(size_bytes, site).block,
+                                     NULL};
+}
+
+struct ll_resized ll_heap_reallocate(void* block, size_t size_bytes, ll_site site) {
     struct ll_block known;
     if (!ll_block_starting_at(block, &known)) {
-        return NULL;
+        return (struct ll_resized){0};
     }
     uint64_t word = (uint64_t)ll_birth_now() << LL_WORD_SIZE_SHIFT | site;
     if (resize(known, size_bytes, word)) {
         ll_page_states_born((uintptr_t)block, size_bytes);
         ll_fork_note_allocation();
-        return block;
+        return (struct ll_resized){block, &known.span->words[known.index]};
     }
-    void* moved = ll_heap_allocate(size_bytes, site);
-    if (moved != NULL) {
-        copy_contents(known, moved, size_bytes);
+    struct ll_resized moved = allocate_for(size_bytes, site);
+    if (moved.block != NULL) {
+        copy_contents(known, moved.block, size_bytes);
         ll_heap_release(block);
     }
     return moved;

@@ -40,11 +40,16 @@ void* ll_heap_allocate_aligned(size_t size_bytes, size_t alignment, ll_site site
 // Frees the block that starts at `block`. False, and nothing done, when none does.
 bool ll_heap_release(void* block);
 
+struct ll_resized {
+    void* block;
+    uint64_t* word; // of the block; NULL where it would have to be looked up
+};
+
 // Changes the size of a block: in place where that wastes less than half of it, else in
 // a new block with the contents of the old one, as far as they fit; the old one is then
 // freed. The result counts as allocated now and here. NULL when memory ran out or no
 // block starts there; nothing is changed then.
-void* ll_heap_reallocate(void* block, size_t size_bytes, ll_site site);
+struct ll_resized ll_heap_reallocate(void* block, size_t size_bytes, ll_site site);
 
 // Bytes the program may use; it then counts as the requested size, since the program
 // was told so. 0 for a pointer that is not the start of a block.
