@@ -6,14 +6,6 @@
 
 #include "corpus.h"
 
-#define ALLOCATES(name)                                                                \
-    __attribute__((noinline)) static void* name(void) {                                \
-        void* block = malloc(24);                                                      \
-        KEEP(block);                                                                   \
-        return block;                                                                  \
-    }
-#define SCENE __attribute__((noinline)) static
-
 static jmp_buf place;
 static char* moved[4];
 

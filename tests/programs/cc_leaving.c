@@ -4,14 +4,6 @@
 
 #include "corpus.h"
 
-#define ALLOCATES(name)                                                                \
-    __attribute__((noinline)) static void* name(void) {                                \
-        void* block = malloc(24);                                                      \
-        KEEP(block);                                                                   \
-        return block;                                                                  \
-    }
-#define SCENE __attribute__((noinline)) static
-
 struct pair {
     char* first;
     char* second;

@@ -7,14 +7,6 @@
 
 #include "corpus.h"
 
-#define ALLOCATES(name)                                                                \
-    __attribute__((noinline)) static void* name(void) {                                \
-        void* block = malloc(24);                                                      \
-        KEEP(block);                                                                   \
-        return block;                                                                  \
-    }
-#define SCENE __attribute__((noinline)) static
-
 enum { COUNT = 100 };
 
 static char* kept[COUNT];

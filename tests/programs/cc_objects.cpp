@@ -7,24 +7,23 @@
 
 #include "corpus.h"
 
-#define ALLOCATES(name)                                                                \
+#define BY_NEW(name)                                                                   \
     __attribute__((noinline)) static char* name() {                                    \
         char* block = new char[24];                                                    \
         KEEP(block);                                                                   \
         return block;                                                                  \
     }
-#define SCENE __attribute__((noinline)) static
 
-ALLOCATES(passed_by_exception_bad)
-ALLOCATES(passed_with_cleanup_bad)
-ALLOCATES(left_by_throw_bad)
-ALLOCATES(member_bad)
-ALLOCATES(reference_bad)
-ALLOCATES(captured_bad)
-ALLOCATES(released_from_smart_pointer_bad)
-ALLOCATES(replaced_in_vector_bad)
-ALLOCATES(caught_ok)
-ALLOCATES(owned_ok)
+BY_NEW(passed_by_exception_bad)
+BY_NEW(passed_with_cleanup_bad)
+BY_NEW(left_by_throw_bad)
+BY_NEW(member_bad)
+BY_NEW(reference_bad)
+BY_NEW(captured_bad)
+BY_NEW(released_from_smart_pointer_bad)
+BY_NEW(replaced_in_vector_bad)
+BY_NEW(caught_ok)
+BY_NEW(owned_ok)
 
 struct Holder {
     char* text = nullptr;

@@ -5,14 +5,6 @@
 
 #include <pthread.h>
 
-#define ALLOCATES(name)                                                                \
-    __attribute__((noinline)) static void* name(void) {                                \
-        void* block = malloc(24);                                                      \
-        KEEP(block);                                                                   \
-        return block;                                                                  \
-    }
-#define SCENE __attribute__((noinline)) static
-
 struct holder {
     char* held;
     struct holder* next;

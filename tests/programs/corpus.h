@@ -18,6 +18,17 @@
 // merges functions of the same body would leave one name for two verdicts.
 #define CASE __attribute__((noipa, optimize("no-optimize-sibling-calls"))) static
 
+// A function by whose name a comment `loss(NAME)` tells its block.
+#define ALLOCATES(name)                                                                \
+    __attribute__((noinline)) static void* name(void) {                                \
+        void* block = malloc(24);                                                      \
+        KEEP(block);                                                                   \
+        return block;                                                                  \
+    }
+
+// What loses blocks of such functions, as written.
+#define SCENE __attribute__((noinline)) static
+
 // Overwrites the registers and the dead part of the stack below the caller, as any
 // later work of a real program would.
 __attribute__((noinline, unused)) static void scrub(void) {
