@@ -68,19 +68,22 @@ llvm::Value* Helpers::count(llvm::IRBuilder<>& builder) {
     return clock;
 }
 
-// A cache has another context at this one's place when it does not know it.
+// A cache has another context at this one's place when it does not know it. The address
+// of the cache is a number: as a pointer that never changes it would be kept in a
+// register, where it can be part of the instruction that reads.
 static llvm::Value* is_in_cache(llvm::IRBuilder<>& builder, llvm::Value* cache,
                                 llvm::Value* context) {
-    auto* place = builder.CreateAnd(context, builder.getInt32(context_cache_size - 1));
-    auto* known = builder.CreateLoad(
-        builder.getInt32Ty(),
-        builder.CreateInBoundsGEP(builder.getInt32Ty(), cache,
-                                  builder.CreateZExt(place, builder.getInt64Ty())));
-    return builder.CreateICmpEQ(known, context);
+    auto* number = builder.CreateAnd(context, builder.getInt32(context_cache_size - 1));
+    auto* offset = builder.CreateMul(builder.CreateZExt(number, builder.getInt64Ty()),
+                                     builder.getInt64(sizeof(uint32_t)));
+    auto* place =
+        builder.CreateIntToPtr(builder.CreateAdd(offset, cache), builder.getPtrTy());
+    return builder.CreateICmpEQ(builder.CreateLoad(builder.getInt32Ty(), place),
+                                context);
 }
 
 llvm::Value* Helpers::is_quick(llvm::IRBuilder<>& builder, llvm::Value* context) {
-    return is_in_cache(builder, fixed_place(builder, quick_contexts_address), context);
+    return is_in_cache(builder, builder.getInt64(quick_contexts_address), context);
 }
 
 void Helpers::write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old,
@@ -101,7 +104,7 @@ void Helpers::write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old,
 void Helpers::know_context(llvm::Instruction* before, llvm::Value* context) const {
     llvm::IRBuilder<> builder(before);
     auto* cache =
-        builder.CreateLoad(builder.getPtrTy(), fixed_place(builder, cache_address));
+        builder.CreateLoad(builder.getInt64Ty(), fixed_place(builder, cache_address));
     auto* is_unknown = builder.CreateNot(is_in_cache(builder, cache, context));
     auto* unknown = llvm::SplitBlockAndInsertIfThen(is_unknown, before, false,
                                                     rarely(module_.getContext()));
