@@ -1,6 +1,7 @@
 #include "stamps_expand.h"
 
 #include "stamps_contexts.h"
+#include "stamps_copying.h"
 #include "stamps_emit.h"
 #include "stamps_helpers.h"
 #include "stamps_layout.h"
@@ -283,6 +284,7 @@ Notes find_notes(llvm::Module& module, const Marks& marks,
 
 bool expand_stamps(llvm::Module& module, llvm::FunctionAnalysisManager& analyses) {
     place_outside_notes(module);
+    join_copies(module);
     analyses.clear();
     Marks marks = {module.getFunction(lost_name), module.getFunction(lost_from_name),
                    module.getFunction(born_name)};

@@ -36,8 +36,9 @@ class Loop {
     // Goes on with the next slots.
     llvm::Function* close();
 
-    // Leaves the rest to a function with the same parameters.
-    llvm::Function* close(llvm::Function* rest);
+    // Leaves the rest to a function with the same parameters. Returns the block that is
+    // reached when there is no reference.
+    llvm::BasicBlock* leave_to(llvm::Function* rest);
 
     llvm::IRBuilder<>& builder() {
         return builder_;
@@ -165,16 +166,14 @@ llvm::Function* Loop::close() {
     return function_;
 }
 
-llvm::Function* Loop::close(llvm::Function* rest) {
+llvm::BasicBlock* Loop::leave_to(llvm::Function* rest) {
     llvm::SmallVector<llvm::Value*> arguments;
     for (llvm::Argument& argument : function_->args()) {
         arguments.push_back(&argument);
     }
     builder_.CreateCall(rest, arguments)->setTailCall();
-    builder_.CreateBr(done_);
-    builder_.SetInsertPoint(done_);
     builder_.CreateRetVoid();
-    return function_;
+    return done_;
 }
 
 llvm::SmallVector<llvm::Type*> take_parameters(llvm::Module& module) {
@@ -231,6 +230,11 @@ llvm::Function* make_copy_over_found(llvm::Function* lost) {
     return loop.close();
 }
 
+llvm::Function* return_from(llvm::BasicBlock* end) {
+    llvm::IRBuilder<>(end).CreateRetVoid();
+    return end->getParent();
+}
+
 } // namespace
 
 llvm::Function* make_take(llvm::Function* lost) {
@@ -238,15 +242,19 @@ llvm::Function* make_take(llvm::Function* lost) {
     Loop loop(module, "leakline.take", take_parameters(module));
     loop.open(loop.argument(0), loop.argument(1), loop.argument(0),
               llvm::Align(word_bytes));
-    return loop.close(make_take_found(lost));
+    return return_from(loop.leave_to(make_take_found(lost)));
 }
 
 llvm::Function* make_copy_over(llvm::Function* lost) {
-    llvm::Module& module = *lost->getParent();
-    Loop loop(module, "leakline.copy_over", copy_parameters(module));
+    return return_from(make_search(copy_over_name, make_copy_over_found(lost)));
+}
+
+llvm::BasicBlock* make_search(const char* name, llvm::Function* rest) {
+    llvm::Module& module = *rest->getParent();
+    Loop loop(module, name, copy_parameters(module));
     loop.open(loop.argument(0), loop.argument(2), loop.argument(0),
               llvm::Align(word_bytes));
-    return loop.close(make_copy_over_found(lost));
+    return loop.leave_to(rest);
 }
 
 llvm::Function* make_bear_all(llvm::Module& module, llvm::Function* born) {

@@ -90,6 +90,7 @@ LEVELS = {
     "cc_library.c": ("-O0", "-O2"),
     "cc_jumps.c": ("-O0", "-O2"),
     "cc_leaving.c": ("-O0", "-O1", "-O2"),
+    "cc_copies.c": ("-O0", "-O1", "-O2"),
 }
 
 
