@@ -184,3 +184,16 @@ def test_cmake_tries_and_builds_with_it(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stdout + done.stderr
     assert lines_of_losses(tmp_path / "b/program", tmp_path) == [3]
+
+
+def test_nothing_is_cleared_up_behind_a_call(source: Path, tmp_path: Path) -> None:
+    done = call(tmp_path, "-c", source, env={"PYTHONVERBOSE": "1"})
+    assert done.returncode == 0
+    assert "import 'leakline.compile.driver'" in done.stderr
+    assert "# cleanup" not in done.stderr
+
+
+def test_flags_are_printed_before_the_call_ends(tmp_path: Path) -> None:
+    done = call(tmp_path, "--print-flags")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "-fpass-plugin=" in done.stdout
