@@ -215,7 +215,7 @@ def _write_watch_list(
     write_watch_list(
         Path(path),
         map(_target, found),
-        lambda address: reader.can_return_pointer(address.module, address.offset),
+        lambda address: reader.returned_words(address.module, address.offset),
         untrappable,
     )
 

@@ -12,7 +12,7 @@ from leakline.symbols.data_symbols import (
     read_data_symbols,
     read_thread_symbols,
 )
-from leakline.symbols.dwarf_entries import Uncertain
+from leakline.symbols.dwarf_entries import POINTER_BYTES, Uncertain, size_of
 from leakline.symbols.dwarf_types import can_hold_pointer, type_of
 from leakline.symbols.dwarf_unit import DwarfUnits, open_units
 from leakline.symbols.elf import ElfError
@@ -23,6 +23,7 @@ from leakline.symbols.thread_table import read_thread_table
 
 # Debug information read for this in one report; a megabyte takes a quarter of a second.
 UNITS_LIMIT_BYTES = 24 << 20
+RETURNED_WORDS_MOST = 2  # in registers, that is
 
 
 class OpenModule(NamedTuple):
@@ -115,11 +116,20 @@ class CodeReader:
 
     def can_return_pointer(self, module: Module, address: int) -> bool:
         """Whether the function at an address may return one; without data it may."""
+        return self.returned_words(module, address) > 0
+
+    def returned_words(self, module: Module, address: int) -> int:
+        """How many words a function returns that may hold pointers; in doubt two."""
         entry = self.function_entry(module, address)
+        if entry is None:
+            return RETURNED_WORDS_MOST
         try:
-            return entry is None or can_hold_pointer(type_of(entry))
+            returned = type_of(entry)
+            if returned is None or not can_hold_pointer(returned):
+                return 0
+            return 1 if size_of(returned) <= POINTER_BYTES else RETURNED_WORDS_MOST
         except (Uncertain, ELFError, KeyError, ValueError):
-            return True
+            return RETURNED_WORDS_MOST
 
 
 def _open(module: Module) -> OpenModule | None:

@@ -22,9 +22,9 @@ VECTOR = 1 << 16
 ALL = (1 << 17) - 1
 RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP = (1 << number for number in range(8))
 R8, R9, R10, R11, R12, R13, R14, R15 = (1 << number for number in range(8, 16))
-ARGUMENTS = RDI | RSI | RDX | RCX | R8 | R9
+ARGUMENTS = (RDI, RSI, RDX, RCX, R8, R9)  # a call gets them in this order
 KEPT_BY_CALLS = RBX | RBP | RSP | R12 | R13 | R14 | R15
-RESULTS = RAX | RDX
+RESULTS = (RAX, RDX)  # and a result of one word is in the first
 
 _READS = {
     OpAccess.READ,
@@ -47,13 +47,18 @@ class _Effect:
     writes: int
 
 
-def live_before(code: MachineCode, *, returns_pointer: bool) -> dict[int, int]:
-    """The registers that are alive before each instruction."""
+def live_before(code: MachineCode, *, returned_words: int) -> dict[int, int]:
+    """The registers that are alive before each instruction.
+
+    Args:
+        code: A function.
+        returned_words: How many words it returns that may hold pointers.
+    """
     effects = {
         address: _effect(instruction)
         for address, instruction in code.instructions.items()
     }
-    _add_uses_of_ends(code, effects, returns_pointer=returns_pointer)
+    _add_uses_of_ends(code, effects, returned_words=returned_words)
     return _solve(code, effects)
 
 
@@ -78,16 +83,16 @@ def _bit(register: int) -> int:
 
 
 def _add_uses_of_ends(
-    code: MachineCode, effects: dict[int, _Effect], *, returns_pointer: bool
+    code: MachineCode, effects: dict[int, _Effect], *, returned_words: int
 ) -> None:
     """Calls read arguments that may have been set, returns what callers rely on."""
     given = _given(code, effects)
-    results = RESULTS if returns_pointer else 0
+    results = sum(RESULTS[:returned_words])
     for address, instruction in code.instructions.items():
         flow = instruction.flow_control
         effect = effects[address]
         if flow in _CALLS:
-            reads = effect.reads | (ARGUMENTS | VECTOR) & given[address]
+            reads = effect.reads | _passed(given[address]) | VECTOR & given[address]
             effects[address] = _Effect(reads, effect.writes | ALL & ~KEPT_BY_CALLS)
         elif flow == FlowControl.RETURN:
             reads = effect.reads | KEPT_BY_CALLS | results
@@ -95,22 +100,37 @@ def _add_uses_of_ends(
         elif flow == FlowControl.INDIRECT_BRANCH:
             effects[address] = _Effect(ALL, 0)
         elif address in code.tail_calls:
-            reads = effect.reads | ARGUMENTS & given[address] | KEPT_BY_CALLS
+            reads = effect.reads | _passed(given[address]) | KEPT_BY_CALLS
             effects[address] = _Effect(reads, effect.writes)
+
+
+def _passed(given: int) -> int:
+    """Arguments that a call may have, when only some registers can have been set.
+
+    Whoever passes a third one passes the two before it. So what a call left in RDX
+    without being asked does not count as an argument of the next call.
+    """
+    passed = 0
+    for argument in ARGUMENTS:
+        if not given & argument:
+            break
+        passed |= argument
+    return passed
 
 
 def _given(code: MachineCode, effects: dict[int, _Effect]) -> dict[int, int]:
     """Registers that may have been set since the last call or the function's start."""
+    at_start = sum(ARGUMENTS) | VECTOR
     given = dict.fromkeys(code.instructions, 0)
-    given[code.start] = ARGUMENTS | VECTOR
+    given[code.start] = at_start
     if not code.is_complete:
-        given = dict.fromkeys(code.instructions, ARGUMENTS | VECTOR)
+        given = dict.fromkeys(code.instructions, at_start)
     pending = list(code.instructions)
     while pending:
         address = pending.pop()
         instruction = code.instructions[address]
         if instruction.flow_control in _CALLS:
-            behind = RESULTS
+            behind = sum(RESULTS)
         else:
             behind = given[address] | effects[address].writes
             behind |= effects[address].reads & VECTOR

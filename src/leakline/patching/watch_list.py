@@ -35,8 +35,8 @@ _NO_REGISTER = 0xFF
 _NEVER_TRAPPED = ("libc.so", "libc-", "ld-linux", "libpthread", "libleakline.so")
 
 
-# Whether the function at an address may return a pointer.
-MayReturnPointer = Callable[[Address], bool]
+# How many words the function at an address returns that may hold pointers.
+ReturnedWords = Callable[[Address], int]
 # The addresses of a module at which no trap may be set, by its build-id.
 Untrappable = Callable[[bytes], Container[int]]
 # The ordinal of a target that is any block of its stack, until one is lost.
@@ -89,7 +89,7 @@ class _Point:
 class _Lists:
     """The parts of the file while it grows."""
 
-    may_return: MayReturnPointer
+    returned_words: ReturnedWords
     untrappable: Untrappable
     modules: dict[Module, int] = field(default_factory=dict)
     targets: list[bytes] = field(default_factory=list)
@@ -107,11 +107,11 @@ class _Lists:
 def write_watch_list(
     path: Path,
     targets: Iterable[WatchTarget],
-    may_return: MayReturnPointer,
+    returned_words: ReturnedWords,
     untrappable: Untrappable = lambda _: (),
 ) -> None:
     """Writes the list for some targets."""
-    lists = _Lists(may_return, untrappable)
+    lists = _Lists(returned_words, untrappable)
     wanted = list(targets)
     lists.waited |= {one.loss[-1].site for one in wanted if _is_behind_store(one)}
     for target in wanted:
@@ -235,12 +235,12 @@ def _function(lists: _Lists, frame: WatchFrame) -> int | None:
     key = (site.module, code.start)
     if key not in lists.functions:
         number = lists.functions[key] = len(lists.function_rows)
-        may_return = lists.may_return(Address(site.module, code.start))
+        words = lists.returned_words(Address(site.module, code.start))
         changed = lists.untrappable(site.module.build_id)
         waited = {one.offset for one in lists.waited if one.module == site.module}
         points = [
             point
-            for point in points_of(opened, code, waited, returns_pointer=may_return)
+            for point in points_of(opened, code, waited, returned_words=words)
             if point.address not in changed
         ]
         lists.point_numbers |= {
@@ -278,7 +278,7 @@ def points_of(
     code: MachineCode,
     waited: Container[int] = (),
     *,
-    returns_pointer: bool,
+    returned_words: int,
 ) -> list[_Point]:
     """The points of a function: where blocks of code begin and where it is left.
 
@@ -286,9 +286,9 @@ def points_of(
         file: Has the function.
         code: The function.
         waited: Addresses that are points, too, if they are the function's.
-        returns_pointer: Whether it may return a pointer.
+        returned_words: How many words it returns that may hold pointers.
     """
-    live = live_before(code, returns_pointer=returns_pointer)
+    live = live_before(code, returned_words=returned_words)
     calls = any(one.flow_control in _CALLS for one in code.instructions.values())
     red_zone = 0 if calls else _RED_ZONE
     found = []
