@@ -60,12 +60,11 @@ void note_dynamic_room(llvm::ArrayRef<llvm::AllocaInst*> rooms,
     for (llvm::AllocaInst* room : rooms) {
         llvm::DILocalVariable* variable = variable_of(room);
         std::string name = variable != nullptr ? variable->getName().str() : "";
-        auto make = [&](llvm::DebugLoc where) {
-            return tools.sites.add({where, &function, name, Cause::out_of_scope});
-        };
         for (llvm::Instruction* end : ends_of(room, function, dominators)) {
-            llvm::Value* site = exits.site(end, room, make);
             llvm::IRBuilder<> builder(end);
+            Site own = {end->getDebugLoc(), &function, name, Cause::out_of_scope};
+            llvm::Value* site =
+                site_of_way(exits.ways(end), own, {}, tools.sites, builder);
             tools.emitter.lost_in(end, room, room_bytes(builder, room), site,
                                   end->getDebugLoc());
         }

@@ -139,55 +139,85 @@ llvm::DebugLoc own_place(const llvm::Instruction* end) {
 
 } // namespace
 
-llvm::Value* Exits::site(llvm::Instruction* end, const void* variable,
-                         const MakeSite& make) {
-    llvm::DebugLoc own = own_place(end);
-    return is_shared(end) ? site_on_entry(end->getParent(), variable, own, make)
-                          : make(own);
+llvm::Value* site_of_way(const Ways& ways, const Site& site, const Births& births,
+                         SiteTable& sites, llvm::IRBuilder<>& builder) {
+    SiteRow row = sites.add_row(site, ways.places, births);
+    if (ways.places.size() == 1) {
+        return row.first;
+    }
+    llvm::Value* offset =
+        builder.CreateNUWMul(ways.number, builder.getInt64(row.step_bytes));
+    return builder.CreateInBoundsGEP(builder.getInt8Ty(), row.first, offset);
 }
 
-llvm::Value* Exits::site_coming_from(llvm::BasicBlock* from, llvm::Instruction* end,
-                                     const void* variable, const MakeSite& make) {
+const Ways& Exits::ways(llvm::Instruction* end) {
+    return ways_from(nullptr, end);
+}
+
+const Ways& Exits::ways_from(llvm::BasicBlock* from, llvm::Instruction* end) {
     llvm::DebugLoc own = own_place(end);
-    return is_shared(end) ? site_from(from, end->getParent(), variable, own, make)
-                          : make(own);
+    llvm::BasicBlock* block = end->getParent();
+    bool is_chosen = is_shared(end);
+    auto [found, is_new] =
+        known_.try_emplace(std::tuple(block, is_chosen ? from : nullptr, own.get()));
+    if (is_new) {
+        Search search(found->second, own);
+        if (!is_chosen) {
+            search.ways.number = number_of(own, block, search);
+        } else if (from != nullptr) {
+            search.ways.number = number_from(from, block, search);
+        } else {
+            search.ways.number = number_on_entry(block, search);
+        }
+    }
+    return found->second;
+}
+
+llvm::Value* Exits::number_of(llvm::DebugLoc place, llvm::BasicBlock* block,
+                              Search& search) {
+    std::vector<llvm::DebugLoc>& places = search.ways.places;
+    auto known = llvm::find(places, place);
+    auto number = static_cast<uint64_t>(known - places.begin());
+    if (known == places.end()) {
+        places.push_back(place);
+    }
+    return llvm::ConstantInt::get(llvm::Type::getInt64Ty(block->getContext()), number);
 }
 
 // The choice among the branches into a block, made before its first instruction.
-llvm::Value* Exits::site_on_entry(llvm::BasicBlock* block, const void* variable,
-                                  llvm::DebugLoc own, const MakeSite& make) {
-    auto found = known_.find({block, variable});
-    if (found != known_.end()) {
+llvm::Value* Exits::number_on_entry(llvm::BasicBlock* block, Search& search) {
+    auto found = search.on_entry.find(block);
+    if (found != search.on_entry.end()) {
         return found->second;
     }
     auto* choice =
-        llvm::PHINode::Create(llvm::PointerType::getUnqual(block->getContext()),
+        llvm::PHINode::Create(llvm::Type::getInt64Ty(block->getContext()),
                               llvm::pred_size(block), "leakline.exit", block->begin());
-    known_[{block, variable}] = choice;
-    llvm::DenseMap<llvm::BasicBlock*, llvm::Value*> sites;
+    search.on_entry[block] = choice;
+    llvm::DenseMap<llvm::BasicBlock*, llvm::Value*> numbers;
     for (llvm::BasicBlock* from : llvm::predecessors(block)) {
-        llvm::Value*& site = sites[from];
-        if (site == nullptr) {
-            site = site_from(from, block, variable, own, make);
+        llvm::Value*& number = numbers[from];
+        if (number == nullptr) {
+            number = number_from(from, block, search);
         }
-        choice->addIncoming(site, from);
+        choice->addIncoming(number, from);
     }
     return choice;
 }
 
-llvm::Value* Exits::site_from(llvm::BasicBlock* from, llvm::BasicBlock* to,
-                              const void* variable, llvm::DebugLoc own,
-                              const MakeSite& make) {
+llvm::Value* Exits::number_from(llvm::BasicBlock* from, llvm::BasicBlock* to,
+                                Search& search) {
     llvm::Instruction* branch = from->getTerminator();
     if (is_jump(from, to)) {
-        return make(branch->getDebugLoc() ? branch->getDebugLoc() : own);
+        return number_of(branch->getDebugLoc() ? branch->getDebugLoc() : search.own, to,
+                         search);
     }
     const llvm::Instruction* end = first_scope_end(from);
     if (end != nullptr && is_only_cleanup(branch, end->getDebugLoc()) &&
         can_choose(from) && passes_jumps_on(from, to)) {
-        return site_on_entry(from, variable, own, make);
+        return number_on_entry(from, search);
     }
-    return make(own);
+    return number_of(search.own, to, search);
 }
 
 } // namespace leakline

@@ -1,40 +1,61 @@
-// The site of a scope's end: the statement that left the scope. Several statements
+// The ways out of a scope: the statements that may have left it. Several of them
 // (`return`, `break`, `goto`, the closing brace) often share one block of cleanups;
-// then the site is chosen by the branch that led there.
+// then a number tells which one it was, by the branch that led there. All variables
+// that end in that block share the number.
 #pragma once
 #include "stamps_sites.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/DebugLoc.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 
-#include <functional>
-#include <utility>
+#include <map>
+#include <tuple>
+#include <vector>
 
 namespace leakline {
 
+struct Ways {
+    std::vector<llvm::DebugLoc> places; // of the statements, by the number of the way
+    llvm::Value* number = nullptr;      // 64 bits
+};
+
+// The site of one variable for the way that was taken; `site` tells all but the place.
+llvm::Value* site_of_way(const Ways& ways, const Site& site, const Births& births,
+                         SiteTable& sites, llvm::IRBuilder<>& builder);
+
 class Exits {
   public:
-    // Makes the site of one exit at a place of the source.
-    using MakeSite = std::function<llvm::Constant*(llvm::DebugLoc)>;
+    // The ways to the end of a scope at an instruction.
+    const Ways& ways(llvm::Instruction* end);
 
-    // The site for the end of one variable's scope at an instruction. `variable` tells
-    // the sites of different variables apart.
-    llvm::Value* site(llvm::Instruction* end, const void* variable,
-                      const MakeSite& make);
-
-    // The same when the instruction is reached from one of the blocks that lead to its
+    // Those of them that come from one of the blocks that lead to the instruction's
     // own.
-    llvm::Value* site_coming_from(llvm::BasicBlock* from, llvm::Instruction* end,
-                                  const void* variable, const MakeSite& make);
+    const Ways& ways_from(llvm::BasicBlock* from, llvm::Instruction* end);
 
   private:
-    llvm::Value* site_on_entry(llvm::BasicBlock* block, const void* variable,
-                               llvm::DebugLoc own, const MakeSite& make);
-    llvm::Value* site_from(llvm::BasicBlock* from, llvm::BasicBlock* to,
-                           const void* variable, llvm::DebugLoc own,
-                           const MakeSite& make);
+    // While they are being found.
+    struct Search {
+        Search(Ways& ways, llvm::DebugLoc own) : ways(ways), own(std::move(own)) {
+        }
 
-    llvm::DenseMap<std::pair<llvm::BasicBlock*, const void*>, llvm::Value*> known_;
+        Ways& ways;
+        llvm::DebugLoc own; // of the end of the scope itself
+        llvm::DenseMap<llvm::BasicBlock*, llvm::Value*> on_entry;
+    };
+
+    static llvm::Value* number_of(llvm::DebugLoc place, llvm::BasicBlock* block,
+                                  Search& search);
+    static llvm::Value* number_on_entry(llvm::BasicBlock* block, Search& search);
+    static llvm::Value* number_from(llvm::BasicBlock* from, llvm::BasicBlock* to,
+                                    Search& search);
+
+    // By the block of the end, the block that it comes from (null: any of them) and the
+    // place of the end itself.
+    std::map<std::tuple<llvm::BasicBlock*, llvm::BasicBlock*, const llvm::MDNode*>,
+             Ways>
+        known_;
 };
 
 } // namespace leakline

@@ -111,19 +111,31 @@ llvm::Constant* SiteTable::add(const Site& site) {
 }
 
 llvm::Constant* SiteTable::add(const Site& site, const Births& births) {
+    return add_row(site, {site.where}, births).first;
+}
+
+SiteRow SiteTable::add_row(Site site, llvm::ArrayRef<llvm::DebugLoc> places,
+                           const Births& births) {
     auto* rest =
         llvm::ArrayType::get(llvm::Type::getInt8Ty(module_.getContext()),
                              births.count / descriptor_bytes * descriptor_bytes);
     auto* type = llvm::StructType::get(module_.getContext(), {type_, rest});
-    auto* table = new llvm::GlobalVariable(module_, type, true,
+    auto* row_type = llvm::ArrayType::get(type, places.size());
+    auto* table = new llvm::GlobalVariable(module_, row_type, true,
                                            llvm::GlobalValue::InternalLinkage, nullptr,
                                            "leakline.site");
     table->setSection(section);
     table->setAlignment(llvm::Align(descriptor_bytes));
-    table->setInitializer(
-        llvm::ConstantStruct::get(type, {descriptor(site, births.lines, table),
-                                         llvm::ConstantAggregateZero::get(rest)}));
-    return table;
+    uint64_t step_bytes = module_.getDataLayout().getTypeAllocSize(type);
+    llvm::SmallVector<llvm::Constant*> sites;
+    for (llvm::DebugLoc place : places) {
+        site.where = place;
+        sites.push_back(llvm::ConstantStruct::get(
+            type, {descriptor(site, births.lines, table, sites.size() * step_bytes),
+                   llvm::ConstantAggregateZero::get(rest)}));
+    }
+    table->setInitializer(llvm::ConstantArray::get(row_type, sites));
+    return {table, step_bytes};
 }
 
 Births SiteTable::births(llvm::ArrayRef<unsigned> lines) {
@@ -137,8 +149,9 @@ Births SiteTable::births(llvm::ArrayRef<unsigned> lines) {
     return {list, static_cast<unsigned>(lines.size())};
 }
 
+// `place` is of the row, and the descriptor lies at an offset in it.
 llvm::Constant* SiteTable::descriptor(const Site& site, llvm::Constant* births,
-                                      llvm::Constant* place) {
+                                      llvm::Constant* place, uint64_t offset) {
     const llvm::DISubprogram* subprogram = subprogram_of(site);
     unsigned line = site.where ? site.where.getLine()
                                : (subprogram != nullptr ? subprogram->getLine() : 0);
@@ -146,22 +159,26 @@ llvm::Constant* SiteTable::descriptor(const Site& site, llvm::Constant* births,
     auto number = [&](unsigned field, uint64_t value) -> llvm::Constant* {
         return llvm::ConstantInt::get(type_->getElementType(field), value);
     };
+    auto distance = [&](llvm::Constant* target, unsigned field) {
+        return relative(target, place, offset + field * sizeof(uint32_t));
+    };
     return llvm::ConstantStruct::get(
-        type_, {relative(text(file_of(site, subprogram)), place, 0),
-                relative(text(function_of(site, subprogram)), place, 1),
-                relative(text(site.variable), place, 2), number(3, line),
-                births != nullptr ? relative(births, place, 4) : number(4, 0),
-                number(5, column), number(6, static_cast<unsigned>(site.cause)),
-                number(7, 0), number(8, 0)});
+        type_,
+        {distance(text(file_of(site, subprogram)), 0),
+         distance(text(function_of(site, subprogram)), 1),
+         distance(text(site.variable), 2), number(3, line),
+         births != nullptr ? distance(births, 4) : number(4, 0), number(5, column),
+         number(6, static_cast<unsigned>(site.cause)), number(7, 0), number(8, 0)});
 }
 
-// How far the target lies behind a 32-bit field of what starts at `place`. Needs no
-// relocation when the module is loaded.
+// How far the target lies behind a 32-bit field at an offset of what starts at `place`.
+// Needs no relocation when the module is loaded.
 llvm::Constant* SiteTable::relative(llvm::Constant* target, llvm::Constant* place,
-                                    unsigned field) {
+                                    uint64_t offset) {
     auto* offset_type = llvm::Type::getInt64Ty(module_.getContext());
     auto* here = llvm::ConstantExpr::getGetElementPtr(
-        word(module_), place, llvm::ConstantInt::get(offset_type, field));
+        llvm::Type::getInt8Ty(module_.getContext()), place,
+        llvm::ConstantInt::get(offset_type, offset));
     auto* distance =
         llvm::ConstantExpr::getSub(llvm::ConstantExpr::getPtrToInt(target, offset_type),
                                    llvm::ConstantExpr::getPtrToInt(here, offset_type));
@@ -215,12 +232,15 @@ void SiteTable::write_note() {
     auto number = [&](unsigned value) -> llvm::Constant* {
         return llvm::ConstantInt::get(word(module_), value);
     };
+    const llvm::StructLayout* layout = module_.getDataLayout().getStructLayout(type);
+    auto distance = [&](llvm::Constant* target, unsigned field) {
+        return relative(target, note, layout->getElementOffset(field));
+    };
     note->setInitializer(llvm::ConstantStruct::get(
-        type,
-        {number(9), number(16), number(2), name,
-         relative(section_bound(module_, "__start_"), note, 6),
-         relative(section_bound(module_, "__stop_"), note, 7),
-         relative(heap_tag_, note, 8), relative(allocating_finder(module_), note, 9)}));
+        type, {number(9), number(16), number(2), name,
+               distance(section_bound(module_, "__start_"), 4),
+               distance(section_bound(module_, "__stop_"), 5), distance(heap_tag_, 6),
+               distance(allocating_finder(module_), 7)}));
     note->setSection(".note.leakline");
     note->setAlignment(llvm::Align(4));
     llvm::appendToUsed(module_, {note, unused});

@@ -27,6 +27,12 @@ struct Site {
     Cause cause;
 };
 
+// Sites that differ in the place only, with their descriptors one behind the other.
+struct SiteRow {
+    llvm::Constant* first;
+    uint64_t step_bytes; // from one descriptor to the next
+};
+
 // The size and the alignment of one descriptor.
 inline constexpr unsigned descriptor_bytes = 32;
 
@@ -47,14 +53,18 @@ class SiteTable {
     // stands for a loss of the reference that was born there; 0: not known.
     llvm::Constant* add(const Site& site, const Births& births);
 
+    // The same for several places.
+    SiteRow add_row(Site site, llvm::ArrayRef<llvm::DebugLoc> places,
+                    const Births& births);
+
     // A list that all sites of one variable share.
     Births births(llvm::ArrayRef<unsigned> lines);
 
   private:
     llvm::Constant* descriptor(const Site& site, llvm::Constant* births,
-                               llvm::Constant* place);
+                               llvm::Constant* place, uint64_t offset);
     llvm::Constant* relative(llvm::Constant* target, llvm::Constant* place,
-                             unsigned field);
+                             uint64_t offset);
     llvm::Constant* text(llvm::StringRef text);
     void write_note();
     void name_units();

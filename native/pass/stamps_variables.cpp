@@ -70,7 +70,7 @@ class Noter {
     void clear(const Slot& slot);
     void clear_outside(const Slot& slot);
     void clear_at(const Slot& slot, llvm::Instruction* before);
-    llvm::Value* site_of(const Drop& drop);
+    llvm::Value* site_of(const Drop& drop, llvm::IRBuilder<>& builder);
     void drop(const Drop& drop);
     void end(const Slot& slot);
     void end_at(const Slot& slot, llvm::Instruction* end);
@@ -241,34 +241,30 @@ bool is_there_before(const llvm::Value* value) {
     return llvm::isa<llvm::Constant, llvm::Argument>(value);
 }
 
-llvm::Value* Noter::site_of(const Drop& drop) {
+llvm::Value* Noter::site_of(const Drop& drop, llvm::IRBuilder<>& builder) {
     const Tracked& tracked = tracked_[drop.variable];
-    const Slot& slot = *tracked.slot;
     bool is_store = llvm::isa<llvm::StoreInst>(drop.at);
     Cause cause = is_store ? Cause::overwritten : Cause::out_of_scope;
-    auto make = [&](llvm::DebugLoc where) {
-        return tools_.sites.add({where, &function_, name_of(slot), cause},
-                                tracked.births);
-    };
+    Site site = {drop.at->getDebugLoc(), &function_, name_of(*tracked.slot), cause};
     bool is_call =
         llvm::isa<llvm::CallBase>(drop.at) && !llvm::isa<llvm::IntrinsicInst>(drop.at);
     if (is_store || is_call) {
-        return make(drop.at->getDebugLoc());
+        return tools_.sites.add(site, tracked.births);
     }
-    return drop.from != nullptr
-               ? exits_.site_coming_from(drop.from, drop.at, slot.place, make)
-               : exits_.site(drop.at, slot.place, make);
+    const Ways& ways = drop.from != nullptr ? exits_.ways_from(drop.from, drop.at)
+                                            : exits_.ways(drop.at);
+    return site_of_way(ways, site, tracked.births, tools_.sites, builder);
 }
 
 void Noter::drop(const Drop& drop) {
     const Tracked& tracked = tracked_[drop.variable];
     llvm::AllocaInst* place = tracked.slot->place;
     llvm::DebugLoc where = drop.at->getDebugLoc();
-    llvm::Value* site = site_of(drop);
     llvm::Instruction* before =
         drop.from != nullptr ? drop.from->getTerminator() : place_before(drop.at);
     llvm::IRBuilder<> builder(before);
     builder.SetCurrentDebugLocation(where);
+    llvm::Value* site = site_of(drop, builder);
     // LLVM 19 may place arithmetic before the label of a landing pad, where it is never
     // run, so the birth stays unknown there.
     if (!is_unwinding(before->getParent())) {
@@ -302,13 +298,14 @@ void Noter::end(const Slot& slot) {
 void Noter::end_at(const Slot& slot, llvm::Instruction* end) {
     llvm::Instruction* before = place_before(end);
     llvm::DebugLoc where = end->getDebugLoc();
-    auto site_of = [&](const void* key, std::string name) {
-        return exits_.site(end, key, [&](llvm::DebugLoc exit) {
-            return tools_.sites.add({exit, &function_, name, Cause::out_of_scope});
-        });
+    const Ways& ways = exits_.ways(end);
+    auto site_of = [&](std::string name) {
+        llvm::IRBuilder<> builder(before);
+        Site site = {where, &function_, std::move(name), Cause::out_of_scope};
+        return site_of_way(ways, site, {}, tools_.sites, builder);
     };
     if (slot.offsets.size() > most_words_in_line) {
-        llvm::Value* site = site_of(&slot, name_of(slot));
+        llvm::Value* site = site_of(name_of(slot));
         llvm::IRBuilder<> builder(before);
         uint64_t bytes =
             function_.getDataLayout().getTypeAllocSize(slot.place->getAllocatedType());
@@ -316,8 +313,8 @@ void Noter::end_at(const Slot& slot, llvm::Instruction* end) {
                                where);
         return;
     }
-    for (const uint64_t& offset : slot.offsets) {
-        llvm::Value* site = site_of(&offset, name_of_part(slot.place, offset));
+    for (uint64_t offset : slot.offsets) {
+        llvm::Value* site = site_of(name_of_part(slot.place, offset));
         llvm::IRBuilder<> builder(before);
         auto* address =
             builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), slot.place, offset);
