@@ -105,17 +105,33 @@ void Expander::expand_one(llvm::CallInst* call, llvm::Value* handed) const {
     stamp(lost, call, share(builder, *call, handed));
 }
 
-// All are looked at where the last one stands, and mostly none of them is a heap
-// pointer. The clock is read and written once for all: it would be the slowest part of
-// a stamp, each waiting for the one before.
+// The site of a note, computed where it is needed: only the code of a stamp asks for
+// it.
+llvm::Value* site_at(llvm::IRBuilder<>& builder, const llvm::CallInst& call) {
+    auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(call.getArgOperand(1));
+    if (step == nullptr || !llvm::isa<llvm::Constant>(step->getPointerOperand())) {
+        return call.getArgOperand(1);
+    }
+    return builder.Insert(step->clone());
+}
+
+// Of two notes often none stamps. Of more mostly one does, and to look at all of them
+// before would take many registers: there it is enough that somebody watches.
+llvm::Value* may_stamp(llvm::IRBuilder<>& builder, const Group& group,
+                       llvm::Value* tag) {
+    if (group.size() > 2) {
+        return builder.CreateICmpNE(tag, builder.getInt32(no_heap_tag));
+    }
+    return builder.CreateOr(has_tag(builder, group.front()->getArgOperand(0), tag),
+                            has_tag(builder, group.back()->getArgOperand(0), tag));
+}
+
+// All are looked at where the last one stands. The clock is read and written once for
+// all: it would be the slowest part of a stamp, each waiting for the one before.
 void Expander::expand_several(const Group& group, llvm::Value* handed) const {
     llvm::IRBuilder<> builder(group.back());
-    llvm::SmallVector<llvm::Value*> are_lost;
     llvm::Value* tag = load_heap_tag(builder);
-    for (llvm::CallInst* call : group) {
-        are_lost.push_back(has_tag(builder, call->getArgOperand(0), tag));
-    }
-    auto* end = llvm::SplitBlockAndInsertIfThen(builder.CreateOr(are_lost),
+    auto* end = llvm::SplitBlockAndInsertIfThen(may_stamp(builder, group, tag),
                                                 group.back(), false);
     builder.SetInsertPoint(end);
     Shared shared = share(builder, *group.back(), handed);
@@ -126,17 +142,19 @@ void Expander::expand_several(const Group& group, llvm::Value* handed) const {
     builder.SetInsertPoint(slow);
     for (llvm::CallInst* call : group) {
         helpers_.call_lose(
-            builder, {call->getArgOperand(0), call->getArgOperand(1), shared.context});
+            builder, {call->getArgOperand(0), site_at(builder, *call), shared.context});
     }
     builder.SetInsertPoint(quick);
     auto* place = fixed_place(builder, clock_address);
     llvm::Value* clock = builder.CreateLoad(builder.getInt64Ty(), place);
-    for (auto [call, is_lost] : llvm::zip(group, are_lost)) {
+    for (llvm::CallInst* call : group) {
         builder.SetInsertPoint(quick);
+        llvm::Value* old = call->getArgOperand(0);
         clock = builder.CreateAdd(clock, builder.getInt64(1));
-        builder.SetInsertPoint(llvm::SplitBlockAndInsertIfThen(is_lost, quick, false));
-        Helpers::write_stamp(builder, call->getArgOperand(0), call->getArgOperand(1),
-                             clock, shared.context);
+        builder.SetInsertPoint(
+            llvm::SplitBlockAndInsertIfThen(has_tag(builder, old, tag), quick, false));
+        Helpers::write_stamp(builder, old, site_at(builder, *call), clock,
+                             shared.context);
     }
     builder.SetInsertPoint(quick);
     builder.CreateStore(clock, place);
