@@ -1,6 +1,7 @@
 // The variables of a function that can hold references: its *slots*.
 #pragma once
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -33,6 +34,9 @@ struct Slots {
     // Room of the compiler's own, whose contents are on their way elsewhere; true when
     // that is the caller.
     llvm::DenseMap<llvm::Value*, bool> passing;
+
+    // The last uses of results that nobody keeps.
+    llvm::DenseSet<const llvm::Instruction*> ends_of_results;
 
     // Code that runs before and after their scopes may ask what variables hold.
     bool outlive_scopes = false;

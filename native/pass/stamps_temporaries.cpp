@@ -113,6 +113,17 @@ std::vector<Temporary> find_temporaries(llvm::Function& function, const Slots& s
     return found;
 }
 
+llvm::DenseSet<const llvm::Instruction*>
+ends_of_results(const std::vector<Temporary>& temporaries) {
+    llvm::DenseSet<const llvm::Instruction*> ends;
+    for (const Temporary& temporary : temporaries) {
+        if (temporary.cause == Cause::never_stored) {
+            ends.insert(temporary.last_use);
+        }
+    }
+    return ends;
+}
+
 bool releases_block(const llvm::CallBase& call) {
     static const llvm::StringSet<> names = {"realloc", "reallocarray", "fclose"};
     return frees_block(call) || names.contains(callee_name(call));

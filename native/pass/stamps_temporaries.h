@@ -20,6 +20,10 @@ struct Temporary {
 std::vector<Temporary> find_temporaries(llvm::Function& function, const Slots& slots,
                                         const Losing& losing);
 
+// Where those of them end that are results.
+llvm::DenseSet<const llvm::Instruction*>
+ends_of_results(const std::vector<Temporary>& temporaries);
+
 // True for calls that give a block back, or may give it another place.
 bool releases_block(const llvm::CallBase& call);
 

@@ -48,7 +48,15 @@ Hold join(Hold a, Hold b) {
     return a < alone && b < alone ? memory : alone;
 }
 
+// The block that a result led to may be the memory that others were read from.
 void Walk::step(llvm::Instruction& instruction) {
+    follow(instruction);
+    if (slots_.ends_of_results.contains(&instruction)) {
+        lose();
+    }
+}
+
+void Walk::follow(llvm::Instruction& instruction) {
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
         read(*load);
         return;
@@ -256,6 +264,9 @@ bool Walk::may_lose(llvm::Instruction& instruction) const {
 }
 
 bool Walk::is_event(const llvm::Instruction& instruction) const {
+    if (slots_.ends_of_results.contains(&instruction)) {
+        return true;
+    }
     if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
         return variable_at(store->getPointerOperand()) < 0 &&
                slots_.passing.count(store->getPointerOperand()) == 0 &&

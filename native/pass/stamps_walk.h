@@ -49,6 +49,7 @@ class Walk {
     int changed_variable(const llvm::Instruction& instruction) const;
 
   private:
+    void follow(llvm::Instruction& instruction);
     void read(llvm::LoadInst& load);
     void write(llvm::StoreInst& store, unsigned variable);
     bool is_this(unsigned variable) const;

@@ -54,6 +54,7 @@ ALLOCATES(volatile_bad)
 ALLOCATES(tail_call_bad)
 ALLOCATES(returned_then_dropped_bad)
 ALLOCATES(lost_in_line_bad)
+ALLOCATES(read_from_result_bad)
 ALLOCATES(released_ok)
 ALLOCATES(kept_ok)
 
@@ -295,6 +296,25 @@ SCENE void inlines(void) {
     KEEP(table);
 }
 
+struct link {
+    struct link* next;
+    struct link* back;
+};
+
+SCENE struct link* make_ring(void) {
+    struct link* first = read_from_result_bad();
+    struct link* second = read_from_result_bad();
+    *first = (struct link){second, NULL};
+    *second = (struct link){NULL, first};
+    return first;
+}
+
+// The result is gone, but what it led to leads back to it.
+SCENE void read_from_result(void) {
+    struct link* second = make_ring()->next;
+    KEEP(second);
+} // loss(read_from_result_bad): out-of-scope second
+
 int main(void) {
     early(1);
     late(0);
@@ -314,6 +334,7 @@ int main(void) {
     tail(1);
     drops();
     inlines();
+    read_from_result();
     free(released_ok());
     scrub();
     return 0;
