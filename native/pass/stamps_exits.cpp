@@ -137,13 +137,62 @@ llvm::DebugLoc own_place(const llvm::Instruction* end) {
                                      : own;
 }
 
+llvm::Constant* site_of_number(const llvm::ConstantInt* number, const SiteRow& row) {
+    auto* offset = llvm::ConstantInt::get(number->getType(),
+                                          number->getZExtValue() * row.step_bytes);
+    return llvm::ConstantExpr::getInBoundsGetElementPtr(
+        llvm::Type::getInt8Ty(number->getContext()), row.first, offset);
+}
+
+using Choices = llvm::DenseMap<const llvm::PHINode*, llvm::PHINode*>;
+
+// Chooses among the sites of a row wherever a number is chosen, without arithmetic.
+llvm::Value* choose_site(llvm::Value* number, const SiteRow& row, Choices& known) {
+    if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(number)) {
+        return site_of_number(constant, row);
+    }
+    auto* numbers = llvm::cast<llvm::PHINode>(number);
+    auto found = known.find(numbers);
+    if (found != known.end()) {
+        return found->second;
+    }
+    auto* sites =
+        llvm::PHINode::Create(row.first->getType(), numbers->getNumIncomingValues(),
+                              "leakline.site", numbers->getIterator());
+    known[numbers] = sites;
+    for (llvm::BasicBlock* from : numbers->blocks()) {
+        llvm::Value* given = numbers->getIncomingValueForBlock(from);
+        sites->addIncoming(choose_site(given, row, known), from);
+    }
+    return sites;
+}
+
 } // namespace
 
+// True for the way of an exception out of the function.
+bool is_unwinding(const llvm::BasicBlock* block, unsigned depth) {
+    if (block->isLandingPad() || llvm::isa<llvm::ResumeInst>(block->getTerminator())) {
+        return true;
+    }
+    return depth < 8 && !llvm::pred_empty(block) &&
+           llvm::all_of(
+               llvm::predecessors(block),
+               [&](const llvm::BasicBlock* from) {
+                   return is_unwinding(from, depth + 1);
+               });
+}
+
+// LLVM 19 may place arithmetic before the label of a landing pad, where it is never
+// run.
 llvm::Value* site_of_way(const Ways& ways, const Site& site, const Births& births,
                          SiteTable& sites, llvm::IRBuilder<>& builder) {
     SiteRow row = sites.add_row(site, ways.places, births);
     if (ways.places.size() == 1) {
         return row.first;
+    }
+    if (is_unwinding(builder.GetInsertBlock())) {
+        Choices known;
+        return choose_site(ways.number, row, known);
     }
     llvm::Value* offset =
         builder.CreateNUWMul(ways.number, builder.getInt64(row.step_bytes));

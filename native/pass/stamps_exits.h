@@ -21,6 +21,9 @@ struct Ways {
     llvm::Value* number = nullptr;      // 64 bits
 };
 
+// True for the way of an exception out of the function.
+bool is_unwinding(const llvm::BasicBlock* block, unsigned depth = 0);
+
 // The site of one variable for the way that was taken; `site` tells all but the place.
 llvm::Value* site_of_way(const Ways& ways, const Site& site, const Births& births,
                          SiteTable& sites, llvm::IRBuilder<>& builder);

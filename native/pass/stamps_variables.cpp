@@ -216,19 +216,6 @@ llvm::Instruction* place_before(llvm::Instruction* end) {
     return call != nullptr && end->isTerminator() ? call : end;
 }
 
-// True for the way of an exception out of the function.
-bool is_unwinding(const llvm::BasicBlock* block, unsigned depth = 0) {
-    if (block->isLandingPad() || llvm::isa<llvm::ResumeInst>(block->getTerminator())) {
-        return true;
-    }
-    return depth < 8 && !llvm::pred_empty(block) &&
-           llvm::all_of(
-               llvm::predecessors(block),
-               [&](const llvm::BasicBlock* from) {
-                   return is_unwinding(from, depth + 1);
-               });
-}
-
 // What a variable is given again it does not lose.
 llvm::Value* null_if_same(llvm::IRBuilder<>& builder, llvm::Value* old,
                           llvm::Value* given) {

@@ -16,6 +16,8 @@
 
 BY_NEW(passed_by_exception_bad)
 BY_NEW(passed_with_cleanup_bad)
+BY_NEW(passed_at_second_call_bad)
+BY_NEW(passed_along_bad)
 BY_NEW(left_by_throw_bad)
 BY_NEW(member_bad)
 BY_NEW(reference_bad)
@@ -52,6 +54,21 @@ SCENE void with_cleanup() {
     KEEP(p);
     throws(true); // loss(passed_with_cleanup_bad): out-of-scope p
     delete[] p;
+}
+
+SCENE void several_calls() {
+    std::string text(100, 'x');
+    char* p = passed_at_second_call_bad();
+    char* q = passed_along_bad();
+    KEEP(p);
+    throws(false);
+    KEEP(q);
+    // loss(passed_along_bad): out-of-scope q
+    throws(true); // loss(passed_at_second_call_bad): out-of-scope p
+    KEEP(p);
+    throws(false);
+    delete[] p;
+    delete[] q;
 }
 
 SCENE void throwing() {
@@ -111,7 +128,7 @@ SCENE void containers() {
 }
 
 int main() {
-    for (auto scene : {without_cleanup, with_cleanup, throwing}) {
+    for (auto scene : {without_cleanup, with_cleanup, several_calls, throwing}) {
         try {
             scene();
         } catch (const std::exception&) {
