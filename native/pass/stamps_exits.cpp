@@ -169,7 +169,6 @@ llvm::Value* choose_site(llvm::Value* number, const SiteRow& row, Choices& known
 
 } // namespace
 
-// True for the way of an exception out of the function.
 bool is_unwinding(const llvm::BasicBlock* block, unsigned depth) {
     if (block->isLandingPad() || llvm::isa<llvm::ResumeInst>(block->getTerminator())) {
         return true;
