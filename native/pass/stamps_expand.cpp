@@ -25,7 +25,7 @@ using Group = std::vector<llvm::CallInst*>;
 
 class Expander {
   public:
-    explicit Expander(llvm::Module& module) : module_(module), helpers_(module) {
+    explicit Expander(llvm::Module& module) : helpers_(module) {
     }
 
     void expand(const Group& group, llvm::Value* handed) const;
@@ -34,21 +34,9 @@ class Expander {
     void expand_born(llvm::CallInst* note, llvm::Value* handed);
 
   private:
-    // What the notes of a group share: read at the first of them, or, when it is the
-    // only one, once it is sure that it stamps.
-    struct Shared {
-        llvm::Value* context;
-        llvm::Value* is_quick; // not left to a function
-    };
-
-    static Shared share(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
-                        llvm::Value* handed);
     void expand_one(llvm::CallInst* call, llvm::Value* handed) const;
     void expand_several(const Group& group, llvm::Value* handed) const;
-    void stamp(llvm::Instruction* before, llvm::CallInst* call,
-               const Shared& shared) const;
 
-    llvm::Module& module_;
     Helpers helpers_;
 };
 
@@ -59,8 +47,6 @@ llvm::Value* context_of(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
         builder.getInt32(Contexts::number_of(*call.getFunction())));
 }
 
-// One thread with a context that is known stamps in line, all else is left to a
-// function.
 void Expander::expand(const Group& group, llvm::Value* handed) const {
     if (group.size() == 1) {
         expand_one(group.front(), handed);
@@ -99,10 +85,14 @@ void Expander::expand_born(llvm::CallInst* note, llvm::Value* handed) {
 
 void Expander::expand_one(llvm::CallInst* call, llvm::Value* handed) const {
     llvm::IRBuilder<> builder(call);
-    auto* lost = llvm::SplitBlockAndInsertIfThen(
-        is_heap_pointer(builder, call->getArgOperand(0)), call, false, nullptr);
+    llvm::Value* old = call->getArgOperand(0);
+    auto* lost = llvm::SplitBlockAndInsertIfThen(is_heap_pointer(builder, old), call,
+                                                 false, nullptr);
     builder.SetInsertPoint(lost);
-    stamp(lost, call, share(builder, *call, handed));
+    llvm::Value* context = context_of(builder, *call, handed);
+    llvm::Value* clock = helpers_.count(lost, context, 1);
+    builder.SetInsertPoint(lost);
+    Helpers::write_stamp(builder, old, call->getArgOperand(1), clock, context);
 }
 
 // The site of a note, computed where it is needed: only the code of a stamp asks for
@@ -134,51 +124,18 @@ void Expander::expand_several(const Group& group, llvm::Value* handed) const {
     auto* end = llvm::SplitBlockAndInsertIfThen(may_stamp(builder, group, tag),
                                                 group.back(), false);
     builder.SetInsertPoint(end);
-    Shared shared = share(builder, *group.back(), handed);
-    llvm::Instruction* quick = nullptr;
-    llvm::Instruction* slow = nullptr;
-    llvm::SplitBlockAndInsertIfThenElse(shared.is_quick, end, &quick, &slow,
-                                        mostly(module_.getContext()));
-    builder.SetInsertPoint(slow);
+    llvm::Value* context = context_of(builder, *group.back(), handed);
+    llvm::Value* clock = helpers_.count(end, context, group.size());
+    uint64_t ticks_behind = group.size();
     for (llvm::CallInst* call : group) {
-        helpers_.call_lose(
-            builder, {call->getArgOperand(0), site_at(builder, *call), shared.context});
-    }
-    builder.SetInsertPoint(quick);
-    auto* place = fixed_place(builder, clock_address);
-    llvm::Value* clock = builder.CreateLoad(builder.getInt64Ty(), place);
-    for (llvm::CallInst* call : group) {
-        builder.SetInsertPoint(quick);
+        ticks_behind--;
+        builder.SetInsertPoint(end);
         llvm::Value* old = call->getArgOperand(0);
-        clock = builder.CreateAdd(clock, builder.getInt64(1));
         builder.SetInsertPoint(
-            llvm::SplitBlockAndInsertIfThen(has_tag(builder, old, tag), quick, false));
-        Helpers::write_stamp(builder, old, site_at(builder, *call), clock,
-                             shared.context);
+            llvm::SplitBlockAndInsertIfThen(has_tag(builder, old, tag), end, false));
+        llvm::Value* time = builder.CreateSub(clock, builder.getInt64(ticks_behind));
+        Helpers::write_stamp(builder, old, site_at(builder, *call), time, context);
     }
-    builder.SetInsertPoint(quick);
-    builder.CreateStore(clock, place);
-}
-
-Expander::Shared Expander::share(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
-                                 llvm::Value* handed) {
-    llvm::Value* context = context_of(builder, call, handed);
-    return {context, Helpers::is_quick(builder, context)};
-}
-
-// Ticks, and writes the stamp of a heap pointer.
-void Expander::stamp(llvm::Instruction* before, llvm::CallInst* call,
-                     const Shared& shared) const {
-    llvm::Value* old = call->getArgOperand(0);
-    llvm::Value* site = call->getArgOperand(1);
-    llvm::Instruction* quick = nullptr;
-    llvm::Instruction* slow = nullptr;
-    llvm::SplitBlockAndInsertIfThenElse(shared.is_quick, before, &quick, &slow,
-                                        mostly(module_.getContext()));
-    llvm::IRBuilder<> builder(slow);
-    helpers_.call_stamp(builder, {old, site, shared.context});
-    builder.SetInsertPoint(quick);
-    Helpers::write_stamp(builder, old, site, Helpers::count(builder), shared.context);
 }
 
 bool is_never_heap(llvm::Value* old) {

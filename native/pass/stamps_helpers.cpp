@@ -21,23 +21,20 @@ llvm::MDNode* mostly(llvm::LLVMContext& context) {
 }
 
 Helpers::Helpers(llvm::Module& module)
-    : module_(module), note_context_(make_note_context()), stamp_(make_stamp()),
-      lose_(make_lose()) {
+    : module_(module), note_context_(make_note_context()), count_(make_count()),
+      stamp_(make_stamp()), lose_(make_lose()) {
 }
 
 namespace {
 
-void call(llvm::IRBuilder<>& builder, llvm::Function* helper,
-          llvm::ArrayRef<llvm::Value*> arguments) {
-    builder.CreateCall(helper, arguments)->setCallingConv(helper->getCallingConv());
+llvm::CallInst* call(llvm::IRBuilder<>& builder, llvm::Function* helper,
+                     llvm::ArrayRef<llvm::Value*> arguments) {
+    llvm::CallInst* result = builder.CreateCall(helper, arguments);
+    result->setCallingConv(helper->getCallingConv());
+    return result;
 }
 
 } // namespace
-
-void Helpers::call_stamp(llvm::IRBuilder<>& builder,
-                         llvm::ArrayRef<llvm::Value*> arguments) const {
-    call(builder, stamp_, arguments);
-}
 
 void Helpers::call_lose(llvm::IRBuilder<>& builder,
                         llvm::ArrayRef<llvm::Value*> arguments) const {
@@ -60,20 +57,31 @@ void Helpers::call_bear(llvm::IRBuilder<>& builder,
     call(builder, bear_, arguments);
 }
 
-llvm::Value* Helpers::count(llvm::IRBuilder<>& builder) {
+// Where the process has one thread.
+static llvm::Value* count_alone(llvm::IRBuilder<>& builder, llvm::Value* ticks) {
     auto* place = fixed_place(builder, clock_address);
-    auto* clock = builder.CreateAdd(builder.CreateLoad(builder.getInt64Ty(), place),
-                                    builder.getInt64(1));
+    auto* clock =
+        builder.CreateAdd(builder.CreateLoad(builder.getInt64Ty(), place), ticks);
     builder.CreateStore(clock, place);
     return clock;
+}
+
+static llvm::Value* join(llvm::Instruction* before, llvm::Value* one,
+                         llvm::BasicBlock* from_one, llvm::Value* other,
+                         llvm::BasicBlock* from_other) {
+    llvm::IRBuilder<> builder(before->getParent(), before->getParent()->begin());
+    auto* joined = builder.CreatePHI(one->getType(), 2);
+    joined->addIncoming(one, from_one);
+    joined->addIncoming(other, from_other);
+    return joined;
 }
 
 // A cache has another context at this one's place when it does not know it. The address
 // of the cache is a number: as a pointer that never changes it would be kept in a
 // register, where it can be part of the instruction that reads.
 static llvm::Value* is_in_cache(llvm::IRBuilder<>& builder, llvm::Value* cache,
-                                llvm::Value* context) {
-    auto* number = builder.CreateAnd(context, builder.getInt32(context_cache_size - 1));
+                                unsigned size, llvm::Value* context) {
+    auto* number = builder.CreateAnd(context, builder.getInt32(size - 1));
     auto* offset = builder.CreateMul(builder.CreateZExt(number, builder.getInt64Ty()),
                                      builder.getInt64(sizeof(uint32_t)));
     auto* place =
@@ -82,8 +90,23 @@ static llvm::Value* is_in_cache(llvm::IRBuilder<>& builder, llvm::Value* cache,
                                 context);
 }
 
-llvm::Value* Helpers::is_quick(llvm::IRBuilder<>& builder, llvm::Value* context) {
-    return is_in_cache(builder, builder.getInt64(quick_contexts_address), context);
+// Code counts by itself when the process has one thread and the stack of the context is
+// known: only then is it among the quick contexts.
+llvm::Value* Helpers::count(llvm::Instruction* before, llvm::Value* context,
+                            uint64_t ticks) const {
+    llvm::IRBuilder<> builder(before);
+    llvm::Value* is_quick =
+        is_in_cache(builder, builder.getInt64(quick_contexts_address),
+                    quick_contexts_size, context);
+    llvm::Instruction* quick = nullptr;
+    llvm::Instruction* slow = nullptr;
+    llvm::SplitBlockAndInsertIfThenElse(is_quick, before, &quick, &slow,
+                                        mostly(module_.getContext()));
+    builder.SetInsertPoint(quick);
+    llvm::Value* alone = count_alone(builder, builder.getInt64(ticks));
+    builder.SetInsertPoint(slow);
+    llvm::Value* left = call(builder, count_, {context, builder.getInt64(ticks)});
+    return join(before, alone, quick->getParent(), left, slow->getParent());
 }
 
 void Helpers::write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old,
@@ -105,7 +128,8 @@ void Helpers::know_context(llvm::Instruction* before, llvm::Value* context) cons
     llvm::IRBuilder<> builder(before);
     auto* cache =
         builder.CreateLoad(builder.getInt64Ty(), fixed_place(builder, cache_address));
-    auto* is_unknown = builder.CreateNot(is_in_cache(builder, cache, context));
+    auto* is_unknown =
+        builder.CreateNot(is_in_cache(builder, cache, context_cache_size, context));
     auto* unknown = llvm::SplitBlockAndInsertIfThen(is_unknown, before, false,
                                                     rarely(module_.getContext()));
     builder.SetInsertPoint(unknown);
@@ -113,10 +137,9 @@ void Helpers::know_context(llvm::Instruction* before, llvm::Value* context) cons
 }
 
 // A function of our own that leaves its caller's registers alone.
-llvm::Function* Helpers::make(const char* name,
+llvm::Function* Helpers::make(const char* name, llvm::Type* result,
                               llvm::ArrayRef<llvm::Type*> parameters) const {
-    auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(module_.getContext()),
-                                         parameters, false);
+    auto* type = llvm::FunctionType::get(result, parameters, false);
     auto* function =
         llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module_);
     function->setCallingConv(llvm::CallingConv::PreserveMost);
@@ -125,6 +148,11 @@ llvm::Function* Helpers::make(const char* name,
     function->addFnAttr(llvm::Attribute::Cold);
     function->setUWTableKind(llvm::UWTableKind::Async);
     return function;
+}
+
+llvm::Function* Helpers::make(const char* name,
+                              llvm::ArrayRef<llvm::Type*> parameters) const {
+    return make(name, llvm::Type::getVoidTy(module_.getContext()), parameters);
 }
 
 llvm::Function* Helpers::make_note_context() const {
@@ -141,48 +169,51 @@ llvm::Function* Helpers::make_note_context() const {
     return function;
 }
 
-// Counts and stamps, as the mode has it. One thread alone needs no locked instruction.
-llvm::Function* Helpers::make_stamp() const {
-    llvm::LLVMContext& context = module_.getContext();
-    llvm::IRBuilder<> builder(context);
-    auto* function = make("leakline.stamp", {builder.getInt64Ty(), builder.getPtrTy(),
-                                             builder.getInt32Ty()});
-    auto block = [&](const char* name) {
-        return llvm::BasicBlock::Create(context, name, function);
-    };
-    auto* entry = block("entry");
-    auto* alone = block("alone");
-    auto* shared = block("shared");
-    auto* stamp = block("stamp");
-    auto* done = block("done");
-
-    builder.SetInsertPoint(entry);
+// One thread alone needs no locked instruction.
+static llvm::Value* count_in_mode(llvm::Instruction* before, llvm::Value* ticks) {
+    llvm::IRBuilder<> builder(before);
     auto* mode =
         builder.CreateLoad(builder.getInt32Ty(), fixed_place(builder, mode_address));
-    builder.CreateCondBr(builder.CreateICmpEQ(mode, builder.getInt32(single_thread)),
-                         alone, shared);
-
+    llvm::Instruction* alone = nullptr;
+    llvm::Instruction* shared = nullptr;
+    llvm::SplitBlockAndInsertIfThenElse(
+        builder.CreateICmpEQ(mode, builder.getInt32(single_thread)), before, &alone,
+        &shared);
     builder.SetInsertPoint(alone);
-    auto* next = count(builder);
-    builder.CreateBr(stamp);
-
+    llvm::Value* by_one = count_alone(builder, ticks);
     builder.SetInsertPoint(shared);
-    auto* before = builder.CreateAtomicRMW(
-        llvm::AtomicRMWInst::Add, fixed_place(builder, clock_address),
-        builder.getInt64(1), llvm::Align(8), llvm::AtomicOrdering::Monotonic);
-    auto* behind = builder.CreateAdd(before, builder.getInt64(1));
-    builder.CreateBr(stamp);
+    auto* before_all = builder.CreateAtomicRMW(
+        llvm::AtomicRMWInst::Add, fixed_place(builder, clock_address), ticks,
+        llvm::Align(8), llvm::AtomicOrdering::Monotonic);
+    llvm::Value* by_many = builder.CreateAdd(before_all, ticks);
+    return join(before, by_one, alone->getParent(), by_many, shared->getParent());
+}
 
-    builder.SetInsertPoint(stamp);
-    auto* clock = builder.CreatePHI(builder.getInt64Ty(), 2);
-    clock->addIncoming(next, alone);
-    clock->addIncoming(behind, shared);
+llvm::Function* Helpers::make_count() const {
+    llvm::IRBuilder<> builder(module_.getContext());
+    auto* function = make("leakline.count", builder.getInt64Ty(),
+                          {builder.getInt32Ty(), builder.getInt64Ty()});
+    builder.SetInsertPoint(
+        llvm::BasicBlock::Create(module_.getContext(), "entry", function));
+    llvm::ReturnInst* end = builder.CreateRet(builder.getInt64(0));
+    end->setOperand(0, count_in_mode(end, function->getArg(1)));
+    know_context(end, function->getArg(0));
+    return function;
+}
+
+// Counts and stamps.
+llvm::Function* Helpers::make_stamp() const {
+    llvm::IRBuilder<> builder(module_.getContext());
+    auto* function = make("leakline.stamp", {builder.getInt64Ty(), builder.getPtrTy(),
+                                             builder.getInt32Ty()});
+    builder.SetInsertPoint(
+        llvm::BasicBlock::Create(module_.getContext(), "entry", function));
+    llvm::ReturnInst* end = builder.CreateRetVoid();
+    llvm::Value* clock = count_in_mode(end, builder.getInt64(1));
+    builder.SetInsertPoint(end);
     write_stamp(builder, function->getArg(0), function->getArg(1), clock,
                 function->getArg(2));
-    auto* end = builder.CreateBr(done);
     know_context(end, function->getArg(2));
-    builder.SetInsertPoint(done);
-    builder.CreateRetVoid();
     return function;
 }
 
@@ -240,7 +271,7 @@ llvm::Function* Helpers::make_for_slot(const char* name, uint64_t hook_address,
 
     builder.SetInsertPoint(unhooked);
     if (stamps_without_hook) {
-        call_stamp(builder, {arguments[0], arguments[1], arguments[2]});
+        call(builder, stamp_, {arguments[0], arguments[1], arguments[2]});
     }
     builder.CreateBr(done);
 

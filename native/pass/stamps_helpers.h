@@ -10,22 +10,16 @@ class Helpers {
   public:
     explicit Helpers(llvm::Module& module);
 
-    // Ticks the clock of a process with one thread; returns the new time.
-    static llvm::Value* count(llvm::IRBuilder<>& builder);
-
-    // True when code may stamp by itself: the process has one thread, and the stack of
-    // the context is known.
-    static llvm::Value* is_quick(llvm::IRBuilder<>& builder, llvm::Value* context);
+    // Ticks the clock so often, before the instruction, and lets the runtime take the
+    // stack of the context if it does not know it; returns the new time.
+    llvm::Value* count(llvm::Instruction* before, llvm::Value* context,
+                       uint64_t ticks) const;
 
     static void write_stamp(llvm::IRBuilder<>& builder, llvm::Value* old,
                             llvm::Value* site, llvm::Value* clock,
                             llvm::Value* context);
 
-    // Counts and stamps a heap pointer, as the mode has it: old, site, context.
-    void call_stamp(llvm::IRBuilder<>& builder,
-                    llvm::ArrayRef<llvm::Value*> arguments) const;
-
-    // The same for what may be no heap pointer.
+    // Counts, and stamps what may be a heap pointer: old, site, context.
     void call_lose(llvm::IRBuilder<>& builder,
                    llvm::ArrayRef<llvm::Value*> arguments) const;
 
@@ -38,9 +32,12 @@ class Helpers {
     void call_bear(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> arguments);
 
   private:
+    llvm::Function* make(const char* name, llvm::Type* result,
+                         llvm::ArrayRef<llvm::Type*> parameters) const;
     llvm::Function* make(const char* name,
                          llvm::ArrayRef<llvm::Type*> parameters) const;
     llvm::Function* make_note_context() const;
+    llvm::Function* make_count() const;
     llvm::Function* make_stamp() const;
     llvm::Function* make_lose() const;
     llvm::Function* make_for_slot(const char* name, uint64_t hook_address,
@@ -49,6 +46,7 @@ class Helpers {
 
     llvm::Module& module_;
     llvm::Function* note_context_;
+    llvm::Function* count_;
     llvm::Function* stamp_;
     llvm::Function* lose_;
     llvm::Function* lose_from_ = nullptr; // made when they are asked for

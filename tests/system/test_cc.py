@@ -322,7 +322,7 @@ def test_a_call_on_one_way_out_of_a_scope_does_not_burden_the_others(
     ).stdout
     body = code.partition("\nsum:")[2].partition(".size\tsum")[0]
     # What `cell` holds is noted only where the call may have changed the page.
-    assert len(re.findall(r"\bleakline\.(?:stamp|lose)\b", body)) == 1
+    assert len(re.findall(r"\bleakline\.(?:count|lose)\b", body)) == 1
 
 
 COPIED_OVER = """

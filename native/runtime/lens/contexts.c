@@ -44,10 +44,10 @@ static uint64_t* find(uint32_t context) {
 }
 
 bool ll_context_is_known(uint32_t context) {
-    size_t place = context % LL_CONTEXTS_CACHED;
-    __atomic_store_n(&cache[place], context, __ATOMIC_RELAXED);
+    __atomic_store_n(&cache[context % LL_CONTEXTS_CACHED], context, __ATOMIC_RELAXED);
     if (__atomic_load_n(&page->mode, __ATOMIC_RELAXED) == 0) {
-        __atomic_store_n(&page->quick_contexts[place], context, __ATOMIC_RELAXED);
+        __atomic_store_n(&page->quick_contexts[context % LL_QUICK_CONTEXTS], context,
+                         __ATOMIC_RELAXED);
     }
     const uint64_t* word = find(context);
     return word == NULL || __atomic_load_n(word, __ATOMIC_RELAXED) != 0;

@@ -7,7 +7,11 @@
 #include "base/attributes.h"
 #include "patch/shadow.h"
 
-enum { LL_CONTEXTS_CACHED = 4096 };
+enum {
+    LL_CONTEXTS_CACHED = 4096,
+    // So many that one instruction tells the place of a context.
+    LL_QUICK_CONTEXTS = 65536,
+};
 
 struct ll_loss_page {
     uint64_t clock;
@@ -23,9 +27,9 @@ struct ll_loss_page {
     // memory loses or gets; NULL while births are not wanted. `site` is where.
     void (*lose)(uint64_t pointer, uintptr_t site, uint32_t context, uintptr_t slot);
     void (*bear)(uint64_t pointer, uintptr_t site, uint32_t context, uintptr_t slot);
-    // On pages of its own: contexts with which compiled code may stamp by itself,
-    // placed as in the cache. None while there are threads.
-    _Alignas(4096) uint32_t quick_contexts[LL_CONTEXTS_CACHED];
+    // On pages of its own: contexts with which compiled code may stamp by itself, each
+    // at its number modulo the size. None while there are threads.
+    _Alignas(4096) uint32_t quick_contexts[LL_QUICK_CONTEXTS];
 };
 
 _Static_assert(offsetof(struct ll_loss_page, mode) == 8 &&
@@ -48,9 +52,14 @@ LL_INLINE LL_IN_HOOK struct ll_loss_page* ll_loss_page(void) {
 }
 
 // All stamps of compiled code are left to functions until contexts are entered again. A
-// place of the table is free while it has a context that belongs elsewhere.
+// place of the table is free while it has a context that belongs elsewhere. What is
+// free already is not written, so that most of the table takes no memory.
 LL_INLINE void ll_loss_page_forget_contexts(struct ll_loss_page* page) {
-    for (size_t i = 0; i < LL_CONTEXTS_CACHED; i++) {
-        *(volatile uint32_t*)&page->quick_contexts[i] = i == 0;
+    for (size_t i = 0; i < LL_QUICK_CONTEXTS; i++) {
+        volatile uint32_t* place = &page->quick_contexts[i];
+        uint32_t elsewhere = i == 0;
+        if (*place != elsewhere) {
+            *place = elsewhere;
+        }
     }
 }
