@@ -3,6 +3,7 @@
 #include "stamps_endless.h"
 #include "stamps_expand.h"
 #include "stamps_function.h"
+#include "stamps_locals.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/PassManager.h"
@@ -19,6 +20,10 @@ namespace {
 
 llvm::cl::opt<bool> notes_births("leakline-births",
                                  llvm::cl::desc("Note births of references in memory"));
+
+llvm::cl::opt<bool>
+    without_locals("leakline-without-locals",
+                   llvm::cl::desc("Leave local variables out of debug information"));
 
 leakline::MemoryBirths memory_births() {
     return notes_births ? leakline::MemoryBirths::noted
@@ -55,6 +60,9 @@ class NotePass : public llvm::PassInfoMixin<NotePass> {
         leakline::Emitter emitter(module, memory_births());
         for (llvm::Function* function : functions) {
             leakline::instrument(*function, {sites, emitter, losing});
+        }
+        if (without_locals) {
+            leakline::forget_local_variables(module);
         }
         return llvm::PreservedAnalyses::none();
     }

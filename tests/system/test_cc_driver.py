@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from .compiled import watch_json
 from .conftest import LEAKLINE
@@ -197,3 +198,40 @@ def test_flags_are_printed_before_the_call_ends(tmp_path: Path) -> None:
     done = call(tmp_path, "--print-flags")
     assert (done.returncode, done.stderr) == (0, "")
     assert "-fpass-plugin=" in done.stdout
+
+
+def entries_named(name: str, program: Path) -> int:
+    """How many entries of the debug information have that name."""
+    with program.open("rb") as file:
+        units = ELFFile(file).get_dwarf_info().iter_CUs()
+        names = [
+            die.attributes["DW_AT_name"].value
+            for unit in units
+            for die in unit.iter_DIEs()
+            if "DW_AT_name" in die.attributes
+        ]
+    return names.count(name.encode())
+
+
+# Where variables are in optimised code is for debuggers; notes have their names.
+@pytest.mark.parametrize(("words", "is_told"), [((), False), (("-g",), True)])
+def test_debug_information_tells_of_local_variables_when_it_is_asked_for(
+    words: tuple[str, ...], is_told: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "a.c").write_text(
+        "#include <stdlib.h>\n"
+        "static int total;\n"
+        "static void lose(void) {\n"
+        "    char* volatile held = malloc(10);\n"
+        "    held = NULL;\n"
+        "    total++;\n"
+        "}\n"
+        "int main(void) { lose(); return total - 1; }\n"
+    )
+    assert call(tmp_path, "-O2", *words, "a.c", "-o", "program").returncode == 0
+    program = tmp_path / "program"
+    assert (entries_named("held", program) > 0) == is_told
+    assert entries_named("total", program) == entries_named("lose", program) == 1
+    (finding,) = watch_json(program, tmp_path)["findings"]
+    assert finding["loss"]["frames"][0]["line"] == 5
+    assert finding["loss"]["slot"] == "held"

@@ -68,6 +68,24 @@ def test_scopes_are_marked_without_optimisation_too() -> None:
     assert marking not in added("-O1", "-c", "a.c")
 
 
+@pytest.mark.parametrize(
+    ("words", "is_kept"),
+    [
+        (("-O2",), False),
+        (("-O2", "-g"), True),
+        (("-g", "-Os", "-gz=zlib", "-gno-column-info"), True),
+        (("-O3", "-ggdb3"), True),
+        (("-O2", "-g", "-g0"), False),
+        (("-O2", "-gline-tables-only"), False),
+        ((), True),
+    ],
+)
+def test_optimised_code_is_followed_for_debuggers_that_are_asked_for(
+    words: tuple[str, ...], is_kept: bool
+) -> None:
+    assert ("-leakline-without-locals" not in added(*words, "-c", "a.c")) == is_kept
+
+
 def test_optimisation_at_link_time_is_turned_off_with_a_notice() -> None:
     assert "-fno-lto" in added("-flto=thin", "-c", "a.c")
     assert "turned off" in said("-flto", "-c", "a.c")

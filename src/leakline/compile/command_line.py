@@ -75,6 +75,19 @@ _WITHOUT_LINKING = frozenset({"-c", "-S", "-emit-ast"})
 _KERNEL = frozenset({"-ffreestanding", "-mcmodel=kernel", "-D__KERNEL__", "-mkernel"})
 # Those that bring a malloc of their own.
 _SANITIZERS = frozenset({"address", "hwaddress", "leak", "memory", "thread"})
+# Debug information without local variables, and options that do not ask for any.
+_WITHOUT_VARIABLES = frozenset(
+    ["-g0", "-ggdb0", "-g1", "-ggdb1", "-gline-tables-only", "-gline-directives-only"]
+)
+_ABOUT_DEBUG_SECTIONS = (
+    "-gcc-",
+    "-gcolumn-info",
+    "-gembed-source",
+    "-gno-",
+    "-gpubnames",
+    "-gsimple-template-names",
+    "-gz",
+)
 _WITHOUT_LIBC = frozenset({"-nostdlib", "-nodefaultlibs", "-nolibc"})
 
 
@@ -135,6 +148,11 @@ class CommandLine:
     def optimises(self) -> bool:
         """Some optimisation is asked for."""
         return _optimises(self._options)
+
+    @property
+    def is_for_debugger(self) -> bool:
+        """Debug information is asked for that tells where variables are."""
+        return _is_for_debugger(self._options)
 
     @property
     def has_separator(self) -> bool:
@@ -213,3 +231,11 @@ def _optimises(options: Iterable[str]) -> bool:
         if option.startswith("-O"):
             level = option
     return level != "-O0"
+
+
+def _is_for_debugger(options: Iterable[str]) -> bool:
+    level = "-g0"
+    for option in options:
+        if option.startswith("-g") and not option.startswith(_ABOUT_DEBUG_SECTIONS):
+            level = option
+    return level not in _WITHOUT_VARIABLES

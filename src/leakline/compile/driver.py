@@ -70,9 +70,12 @@ def additions_for(
         names = ", ".join(line.sources)
         return Additions((), (f"{names}: compiled plainly: {reason}", *notices))
     flags = ["-g", f"-fpass-plugin={compiler.plugin}"]
-    if births:
-        # Options of a plugin are known once it is loaded as one of clang's own.
-        flags += [f"-fplugin={compiler.plugin}", "-mllvm", "-leakline-births"]
+    options = _options_of_plugin(line, births=births)
+    if options:
+        # They are known once the plugin is loaded as one of clang's own.
+        flags.append(f"-fplugin={compiler.plugin}")
+    for option in options:
+        flags += ["-mllvm", option]
     if not line.optimises:
         # Without optimisation clang leaves out where scopes begin and end.
         flags += ["-Xclang", "-fsanitize-address-use-after-scope"]
@@ -82,6 +85,16 @@ def additions_for(
             "optimisation at link time is turned off: losses are noted per source file"
         )
     return Additions(tuple(flags), tuple(notices))
+
+
+def _options_of_plugin(line: CommandLine, *, births: bool) -> list[str]:
+    options = []
+    if line.optimises and not line.is_for_debugger:
+        # To follow variables through optimised code is a good part of compiling it.
+        options.append("-leakline-without-locals")
+    if births:
+        options.append("-leakline-births")
+    return options
 
 
 def say(sentence: str) -> None:

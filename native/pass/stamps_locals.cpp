@@ -1,0 +1,42 @@
+#include "stamps_locals.h"
+
+#include "stamps_temporaries.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Module.h"
+
+namespace leakline {
+
+namespace {
+
+bool releases_blocks(llvm::Function& function) {
+    return llvm::any_of(llvm::instructions(function),
+                        [](const llvm::Instruction& instruction) {
+                            auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+                            return call != nullptr && releases_block(*call);
+                        });
+}
+
+void forget_locals_of(llvm::Function& function) {
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+        instruction.dropDbgRecords();
+        instruction.setMetadata(llvm::LLVMContext::MD_DIAssignID, nullptr);
+    }
+    if (llvm::DISubprogram* told = function.getSubprogram()) {
+        told->replaceRetainedNodes(llvm::MDTuple::get(function.getContext(), {}));
+    }
+}
+
+} // namespace
+
+void forget_local_variables(llvm::Module& module) {
+    for (llvm::Function& function : module) {
+        if (!function.isDeclaration() && !releases_blocks(function)) {
+            forget_locals_of(function);
+        }
+    }
+}
+
+} // namespace leakline
