@@ -1,10 +1,10 @@
 #include "stamps_expand.h"
 
+#include "stamps_code.h"
 #include "stamps_contexts.h"
 #include "stamps_copying.h"
 #include "stamps_emit.h"
 #include "stamps_helpers.h"
-#include "stamps_layout.h"
 #include "stamps_leaving.h"
 #include "stamps_outside.h"
 
@@ -12,7 +12,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 #include <vector>
 
@@ -23,119 +22,91 @@ namespace {
 // Notes of one block with nothing between them that may tick the clock.
 using Group = std::vector<llvm::CallInst*>;
 
+struct NotesOfFunction {
+    std::vector<Group> in_line;
+    std::vector<llvm::CallInst*> left;      // to a function
+    std::vector<llvm::CallInst*> lost_from; // of slots, with their addresses
+    std::vector<llvm::CallInst*> born;
+};
+
 class Expander {
   public:
-    explicit Expander(llvm::Module& module) : helpers_(module) {
+    explicit Expander(llvm::Module& module) : code_(module), helpers_(module, code_) {
     }
 
-    void expand(const Group& group, llvm::Value* handed) const;
-    void leave_to_function(llvm::CallInst* note, llvm::Value* handed) const;
+    void expand(const NotesOfFunction& notes, llvm::Value* handed);
+
+  private:
+    void stamp(const NotesOfFunction& notes, llvm::AllocaInst* context) const;
     void expand_lost_from(llvm::CallInst* note, llvm::Value* handed);
     void expand_born(llvm::CallInst* note, llvm::Value* handed);
 
-  private:
-    void expand_one(llvm::CallInst* call, llvm::Value* handed) const;
-    void expand_several(const Group& group, llvm::Value* handed) const;
-
+    NoteCode code_;
     Helpers helpers_;
 };
 
-llvm::Value* context_of(llvm::IRBuilder<>& builder, const llvm::CallInst& call,
+llvm::Value* context_of(llvm::IRBuilder<>& builder, const llvm::Function& function,
                         llvm::Value* handed) {
-    return builder.CreateAdd(
-        builder.CreateTrunc(handed, builder.getInt32Ty()),
-        builder.getInt32(Contexts::number_of(*call.getFunction())));
+    return builder.CreateAdd(builder.CreateTrunc(handed, builder.getInt32Ty()),
+                             builder.getInt32(Contexts::number_of(function)));
 }
 
-void Expander::expand(const Group& group, llvm::Value* handed) const {
-    if (group.size() == 1) {
-        expand_one(group.front(), handed);
-    } else {
-        expand_several(group, handed);
+// The context of a function's notes, as a variable in its frame.
+llvm::AllocaInst* keep_context(llvm::Instruction* handed) {
+    llvm::Function* function = handed->getFunction();
+    llvm::IRBuilder<> start(&*function->getEntryBlock().begin());
+    auto* place = start.CreateAlloca(start.getInt32Ty());
+    llvm::IRBuilder<> behind(handed->getNextNode());
+    behind.CreateStore(context_of(behind, *function, handed), place);
+    return place;
+}
+
+Note note_of(const llvm::CallInst* call) {
+    return {call->getArgOperand(0), call->getArgOperand(1)};
+}
+
+void Expander::expand(const NotesOfFunction& notes, llvm::Value* handed) {
+    if (!notes.in_line.empty() || !notes.left.empty()) {
+        stamp(notes, keep_context(llvm::cast<llvm::Instruction>(handed)));
     }
-    for (llvm::CallInst* call : group) {
+    for (llvm::CallInst* note : notes.lost_from) {
+        expand_lost_from(note, handed);
+    }
+    for (llvm::CallInst* note : notes.born) {
+        expand_born(note, handed);
+    }
+}
+
+// All notes of a group are looked at where the last one stands.
+void Expander::stamp(const NotesOfFunction& notes, llvm::AllocaInst* context) const {
+    for (const Group& group : notes.in_line) {
+        llvm::IRBuilder<> builder(group.back());
+        llvm::SmallVector<Note> together(llvm::map_range(group, note_of));
+        code_.write_in_line(builder, together, context);
+        llvm::for_each(group, [](llvm::CallInst* call) { call->eraseFromParent(); });
+    }
+    for (llvm::CallInst* call : notes.left) {
+        llvm::IRBuilder<> builder(call);
+        code_.write_call(builder, note_of(call), context);
         call->eraseFromParent();
     }
-}
-
-// Even the question whether it is a reference.
-void Expander::leave_to_function(llvm::CallInst* note, llvm::Value* handed) const {
-    llvm::IRBuilder<> builder(note);
-    helpers_.call_lose(builder, {note->getArgOperand(0), note->getArgOperand(1),
-                                 context_of(builder, *note, handed)});
-    note->eraseFromParent();
 }
 
 // Where births are noted, exactness counts more than speed.
 void Expander::expand_lost_from(llvm::CallInst* note, llvm::Value* handed) {
     llvm::IRBuilder<> builder(note);
     helpers_.call_lose_from(builder, {note->getArgOperand(0), note->getArgOperand(1),
-                                      context_of(builder, *note, handed),
+                                      context_of(builder, *note->getFunction(), handed),
                                       note->getArgOperand(2)});
     note->eraseFromParent();
 }
 
 void Expander::expand_born(llvm::CallInst* note, llvm::Value* handed) {
     llvm::IRBuilder<> builder(note);
-    helpers_.call_bear(builder,
-                       {note->getArgOperand(0), note->getArgOperand(1),
-                        context_of(builder, *note, handed), note->getArgOperand(2)});
+    helpers_.call_bear(builder, {note->getArgOperand(0), note->getArgOperand(1),
+                                 context_of(builder, *note->getFunction(), handed),
+                                 note->getArgOperand(2)});
     note->eraseFromParent();
-}
-
-void Expander::expand_one(llvm::CallInst* call, llvm::Value* handed) const {
-    llvm::IRBuilder<> builder(call);
-    llvm::Value* old = call->getArgOperand(0);
-    auto* lost = llvm::SplitBlockAndInsertIfThen(is_heap_pointer(builder, old), call,
-                                                 false, nullptr);
-    builder.SetInsertPoint(lost);
-    llvm::Value* context = context_of(builder, *call, handed);
-    llvm::Value* clock = helpers_.count(lost, context, 1);
-    builder.SetInsertPoint(lost);
-    Helpers::write_stamp(builder, old, call->getArgOperand(1), clock, context);
-}
-
-// The site of a note, computed where it is needed: only the code of a stamp asks for
-// it.
-llvm::Value* site_at(llvm::IRBuilder<>& builder, const llvm::CallInst& call) {
-    auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(call.getArgOperand(1));
-    if (step == nullptr || !llvm::isa<llvm::Constant>(step->getPointerOperand())) {
-        return call.getArgOperand(1);
-    }
-    return builder.Insert(step->clone());
-}
-
-// Of two notes often none stamps. Of more mostly one does, and to look at all of them
-// before would take many registers: there it is enough that somebody watches.
-llvm::Value* may_stamp(llvm::IRBuilder<>& builder, const Group& group,
-                       llvm::Value* tag) {
-    if (group.size() > 2) {
-        return builder.CreateICmpNE(tag, builder.getInt32(no_heap_tag));
-    }
-    return builder.CreateOr(has_tag(builder, group.front()->getArgOperand(0), tag),
-                            has_tag(builder, group.back()->getArgOperand(0), tag));
-}
-
-// All are looked at where the last one stands. The clock is read and written once for
-// all: it would be the slowest part of a stamp, each waiting for the one before.
-void Expander::expand_several(const Group& group, llvm::Value* handed) const {
-    llvm::IRBuilder<> builder(group.back());
-    llvm::Value* tag = load_heap_tag(builder);
-    auto* end = llvm::SplitBlockAndInsertIfThen(may_stamp(builder, group, tag),
-                                                group.back(), false);
-    builder.SetInsertPoint(end);
-    llvm::Value* context = context_of(builder, *group.back(), handed);
-    llvm::Value* clock = helpers_.count(end, context, group.size());
-    uint64_t ticks_behind = group.size();
-    for (llvm::CallInst* call : group) {
-        ticks_behind--;
-        builder.SetInsertPoint(end);
-        llvm::Value* old = call->getArgOperand(0);
-        builder.SetInsertPoint(
-            llvm::SplitBlockAndInsertIfThen(has_tag(builder, old, tag), end, false));
-        llvm::Value* time = builder.CreateSub(clock, builder.getInt64(ticks_behind));
-        Helpers::write_stamp(builder, old, site_at(builder, *call), time, context);
-    }
 }
 
 bool is_never_heap(llvm::Value* old) {
@@ -145,16 +116,9 @@ bool is_never_heap(llvm::Value* old) {
     return llvm::isa<llvm::Constant>(old);
 }
 
-struct FunctionNotes {
-    std::vector<Group> groups;
-    std::vector<llvm::CallInst*> left;      // to a function
-    std::vector<llvm::CallInst*> lost_from; // of slots, with their addresses
-    std::vector<llvm::CallInst*> born;
-};
-
 // Functions in the order of the module. Those without notes may still have contexts to
 // hand on.
-using Notes = llvm::MapVector<llvm::Function*, FunctionNotes>;
+using Notes = llvm::MapVector<llvm::Function*, NotesOfFunction>;
 
 // What instrumented functions call for code that is written here; null: nobody does.
 struct Marks {
@@ -214,7 +178,7 @@ std::vector<llvm::Function*> present(const Marks& marks) {
 }
 
 void find_calls(llvm::Function* mark, Notes& notes,
-                std::vector<llvm::CallInst*> FunctionNotes::* kind) {
+                std::vector<llvm::CallInst*> NotesOfFunction::* kind) {
     if (mark != nullptr) {
         for (llvm::User* user : mark->users()) {
             auto* call = llvm::cast<llvm::CallInst>(user);
@@ -240,18 +204,18 @@ Notes find_notes(llvm::Module& module, const Marks& marks,
         if (function.isDeclaration()) {
             continue;
         }
-        FunctionNotes& own = notes[&function];
+        NotesOfFunction& own = notes[&function];
         Leaving leaving(function, analyses);
         for (llvm::BasicBlock& block : function) {
             if (leaving.leaves(block)) {
                 find_left(block, marks.lost, own.left);
             } else {
-                find_groups(block, marks.lost, own.groups);
+                find_groups(block, marks.lost, own.in_line);
             }
         }
     }
-    find_calls(marks.lost_from, notes, &FunctionNotes::lost_from);
-    find_calls(marks.born, notes, &FunctionNotes::born);
+    find_calls(marks.lost_from, notes, &NotesOfFunction::lost_from);
+    find_calls(marks.born, notes, &NotesOfFunction::born);
     return notes;
 }
 
@@ -273,19 +237,7 @@ bool expand_stamps(llvm::Module& module, llvm::FunctionAnalysisManager& analyses
     Contexts contexts(module);
     Expander expander(module);
     for (auto& [function, own] : notes) {
-        llvm::Value* handed = contexts.context(*function);
-        for (const Group& group : own.groups) {
-            expander.expand(group, handed);
-        }
-        for (llvm::CallInst* note : own.left) {
-            expander.leave_to_function(note, handed);
-        }
-        for (llvm::CallInst* note : own.lost_from) {
-            expander.expand_lost_from(note, handed);
-        }
-        for (llvm::CallInst* note : own.born) {
-            expander.expand_born(note, handed);
-        }
+        expander.expand(own, contexts.context(*function));
     }
     for (llvm::Function* mark : present(marks)) {
         mark->eraseFromParent();

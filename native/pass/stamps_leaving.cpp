@@ -5,7 +5,7 @@ namespace leakline {
 namespace {
 
 // A block that runs in less than this part of the calls of its function is not worth
-// the code of a stamp: that is most of what compiling takes longer.
+// the code of a stamp.
 constexpr uint64_t seldom_part = 8;
 
 } // namespace

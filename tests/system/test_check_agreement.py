@@ -50,6 +50,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "allocation_results.c": (),
     "cc_births.c": (),
     "cc_contexts.c": (),
+    "cc_around.c": (),
     "cc_copies.c": (),
     "cc_jumps.c": (),
     "cc_language.c": (),

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "entry/arming.h"
 #include "entry/loaded.h"
+#include "entry/new_context.h"
 #include "entry/refining.h"
 #include "entry/sentences.h"
 #include "entry/site.h"
@@ -229,22 +230,6 @@ static bool follow_loader(void) {
            ll_redirect_empty((uintptr_t)_r_debug.r_brk, on_modules_changed);
 }
 
-// Called by compiled code that stamps, through a function of its own: the stack that
-// counts is that of the function's caller.
-static void on_new_context(uint32_t context) {
-    if (ll_context_is_known(context)) {
-        return;
-    }
-    int saved_errno = errno;
-    struct ll_node innermost;
-    uint32_t site = LL_SITE();
-    ll_stack_keep_nodes();
-    if (ll_node_get(site, &innermost)) {
-        ll_context_learn(context, innermost.parent);
-    }
-    errno = saved_errno;
-}
-
 static void start_loss(void) {
     if (ll_options.loss_stacks && !ll_loss_stacks_start()) {
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
@@ -259,7 +244,7 @@ static void start_loss(void) {
     if (!ll_refining_start()) {
         return;
     }
-    if (!ll_contexts_start(ll_loss_page(), on_new_context)) {
+    if (!ll_contexts_start(ll_loss_page(), ll_new_context_hook())) {
         ll_process_note_not_seen(LL_NOT_SEEN_losses, 0,
                                  "there is no memory for the call stacks of losses");
     }

@@ -26,13 +26,13 @@ bool ll_contexts_start(struct ll_loss_page* shared, void (*hook)(uint32_t contex
     return table != NULL;
 }
 
-static size_t place_of(uint32_t context, size_t probe) {
+LL_IN_HOOK static size_t place_of(uint32_t context, size_t probe) {
     return ((context * (uint32_t)0x9e3779b1U >> (32 - TABLE_BITS)) + probe) &
            (TABLE_SIZE - 1);
 }
 
 // The word of a context, or the free one where it belongs; NULL when there is neither.
-static uint64_t* find(uint32_t context) {
+LL_IN_HOOK static uint64_t* find(uint32_t context) {
     for (size_t probe = 0; table != NULL && probe < PROBES_MAX; probe++) {
         uint64_t* word = &table[place_of(context, probe)];
         uint64_t value = __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -43,7 +43,7 @@ static uint64_t* find(uint32_t context) {
     return NULL;
 }
 
-bool ll_context_is_known(uint32_t context) {
+LL_IN_HOOK bool ll_context_is_known(uint32_t context) {
     __atomic_store_n(&cache[context % LL_CONTEXTS_CACHED], context, __ATOMIC_RELAXED);
     if (__atomic_load_n(&page->mode, __ATOMIC_RELAXED) == 0) {
         __atomic_store_n(&page->quick_contexts[context % LL_QUICK_CONTEXTS], context,

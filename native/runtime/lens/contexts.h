@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "heap/heap.h"
 #include "patch/loss_page.h"
 
@@ -16,7 +17,7 @@ bool ll_contexts_start(struct ll_loss_page* shared, void (*hook)(uint32_t contex
 void ll_context_learn(uint32_t context, ll_site stack);
 
 // True when the stack of the context is remembered; it need not be taken again.
-bool ll_context_is_known(uint32_t context);
+LL_IN_HOOK bool ll_context_is_known(uint32_t context);
 
 // The stack of a context; 0 when it is not known.
 ll_site ll_context_stack(uint32_t context);

@@ -1,0 +1,49 @@
+// The machine code of notes. It is written as assembly that the compiler takes as one
+// instruction: to choose instructions and registers for each note anew would take most
+// of the time of compiling.
+#pragma once
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace leakline {
+
+struct Note {
+    llvm::Value* old; // as a number
+    llvm::Value* site;
+};
+
+class NoteCode {
+  public:
+    explicit NoteCode(llvm::Module& module);
+
+    // Looks at each whether it is a heap pointer, and stamps, all in line. Nothing may
+    // stamp between them. The context is a variable of 32 bits in the frame, so that no
+    // register holds it between notes.
+    void write_in_line(llvm::IRBuilder<>& builder, llvm::ArrayRef<Note> notes,
+                       llvm::AllocaInst* context) const;
+
+    // Leaves both to a function, which is less code.
+    void write_call(llvm::IRBuilder<>& builder, const Note& note,
+                    llvm::AllocaInst* context) const;
+
+    // Makes the runtime take the stack of a context: void(i32). It leaves the registers
+    // of its caller alone.
+    llvm::Function* note_context() const {
+        return note_context_;
+    }
+
+  private:
+    llvm::Function* make_note_context() const;
+    llvm::Function* make_bare(const char* name, const std::string& text) const;
+    void write(llvm::IRBuilder<>& builder, llvm::ArrayRef<Note> notes,
+               llvm::AllocaInst* context, const std::string& text,
+               llvm::Function* helper) const;
+    llvm::Value* heap_tag() const;
+
+    llvm::Module& module_;
+    llvm::Function* note_context_;
+    llvm::Function* count_;
+    llvm::Function* lose_;
+};
+
+} // namespace leakline
