@@ -78,6 +78,9 @@ Contexts::Contexts(llvm::Module& module)
 }
 
 llvm::Value* Contexts::context(llvm::Function& function) {
+    if (function.hasFnAttribute(passes_context)) {
+        return nullptr;
+    }
     llvm::IRBuilder<> builder(&*function.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
     auto* handed = builder.CreateLoad(builder.getInt64Ty(),
                                       builder.CreateThreadLocalAddress(current_));

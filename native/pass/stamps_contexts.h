@@ -14,6 +14,10 @@ namespace leakline {
 // What a function hands to one of the heap that it is about to call.
 inline constexpr const char* allocating_name = "__leakline_allocating";
 
+// Attribute of functions that note nothing themselves and leave their context to what
+// they call, as if their caller had called it.
+inline constexpr const char* passes_context = "leakline-passes-context";
+
 // A thread-local variable of that name: one for the whole process, since the loader
 // lets all modules share the first definition.
 llvm::GlobalVariable* handed_variable(llvm::Module& module, llvm::StringRef name);
@@ -23,7 +27,7 @@ class Contexts {
     explicit Contexts(llvm::Module& module);
 
     // What a function was handed, as 64 bits that are there from its start on. All its
-    // calls hand on what follows from it.
+    // calls hand on what follows from it. Null if it passes its context.
     llvm::Value* context(llvm::Function& function);
 
     // Makes one context of what was handed and of the function that got it: one call

@@ -15,6 +15,7 @@ namespace {
 
 // What is longer is left to the library.
 constexpr uint64_t most_bytes = 64;
+constexpr uint64_t word_bytes = 8;
 
 // A call that looks at what is overwritten, and the copy behind it.
 using Pair = std::pair<llvm::CallInst*, llvm::MemTransferInst*>;
@@ -46,8 +47,10 @@ std::vector<Pair> find_pairs(llvm::Function& copy_over) {
 
 void copy_by_library(llvm::IRBuilder<>& builder) {
     llvm::Function* function = builder.GetInsertBlock()->getParent();
-    builder.CreateMemMove(function->getArg(0), llvm::Align(1), function->getArg(1),
-                          llvm::Align(1), function->getArg(2));
+    builder
+        .CreateMemMove(function->getArg(0), llvm::Align(1), function->getArg(1),
+                       llvm::Align(1), function->getArg(2))
+        ->setTailCall();
     builder.CreateRetVoid();
 }
 
@@ -90,40 +93,57 @@ void copy_ends(llvm::IRBuilder<>& builder, llvm::Type* type) {
     builder.CreateRetVoid();
 }
 
+// Goes on in the block that is returned when the copy has fewer bytes.
+llvm::BasicBlock* if_at_least(llvm::IRBuilder<>& builder, uint64_t bytes) {
+    llvm::Function* function = builder.GetInsertBlock()->getParent();
+    auto* more = llvm::BasicBlock::Create(function->getContext(), "", function);
+    auto* less = llvm::BasicBlock::Create(function->getContext(), "", function);
+    builder.CreateCondBr(
+        builder.CreateICmpUGE(function->getArg(2), builder.getInt64(bytes)), more,
+        less);
+    builder.SetInsertPoint(more);
+    return less;
+}
+
+// Copies by the largest of these types that is not longer than the copy. The builder
+// stays where all of them are.
+void copy_by_size(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Type*> types) {
+    const llvm::DataLayout& layout =
+        builder.GetInsertBlock()->getParent()->getDataLayout();
+    for (llvm::Type* type : types) {
+        llvm::BasicBlock* less = if_at_least(builder, layout.getTypeStoreSize(type));
+        copy_ends(builder, type);
+        builder.SetInsertPoint(less);
+    }
+}
+
 // void copy(void* to, const void* from, size_t bytes, site)
 llvm::Function* make_copy(llvm::Function* copy_over) {
-    llvm::BasicBlock* start =
+    llvm::BasicBlock* unreferring =
         make_search("leakline.copy", make_copy_referring(copy_over));
-    llvm::Function* function = start->getParent();
-    llvm::IRBuilder<> builder(start);
-    auto block = [&] {
-        return llvm::BasicBlock::Create(function->getContext(), "", function);
+    llvm::Function* function = unreferring->getParent();
+    llvm::BasicBlock* search = &function->getEntryBlock();
+    llvm::IRBuilder<> builder(
+        llvm::BasicBlock::Create(function->getContext(), "start", function, search));
+    llvm::Type* word = builder.getInt64Ty();
+    auto words = [&](unsigned count) {
+        return llvm::FixedVectorType::get(word, count);
     };
-    // Goes on where the copy has fewer bytes.
-    auto if_at_least = [&](uint64_t bytes) {
-        auto* more = block();
-        auto* less = block();
-        builder.CreateCondBr(
-            builder.CreateICmpUGE(function->getArg(2), builder.getInt64(bytes)), more,
-            less);
-        builder.SetInsertPoint(more);
-        return less;
-    };
-    llvm::BasicBlock* less = if_at_least(most_bytes + 1);
-    copy_by_library(builder);
-    llvm::Type* words = builder.getInt64Ty();
-    for (llvm::Type* type :
-         {static_cast<llvm::Type*>(llvm::FixedVectorType::get(words, 4)),
-          static_cast<llvm::Type*>(llvm::FixedVectorType::get(words, 2)), words,
-          static_cast<llvm::Type*>(builder.getInt32Ty()),
-          static_cast<llvm::Type*>(builder.getInt16Ty()),
-          static_cast<llvm::Type*>(builder.getInt8Ty())}) {
-        builder.SetInsertPoint(less);
-        less = if_at_least(function->getDataLayout().getTypeStoreSize(type));
-        copy_ends(builder, type);
-    }
-    builder.SetInsertPoint(less);
+
+    // Less than a word overwrites none.
+    llvm::BasicBlock* short_copy = if_at_least(builder, word_bytes);
+    builder.CreateBr(search);
+    builder.SetInsertPoint(short_copy);
+    copy_by_size(builder,
+                 {builder.getInt32Ty(), builder.getInt16Ty(), builder.getInt8Ty()});
     builder.CreateRetVoid();
+
+    builder.SetInsertPoint(unreferring);
+    llvm::BasicBlock* less = if_at_least(builder, most_bytes + 1);
+    copy_by_library(builder);
+    builder.SetInsertPoint(less);
+    copy_by_size(builder, {words(4), words(2)});
+    copy_ends(builder, word);
     return function;
 }
 

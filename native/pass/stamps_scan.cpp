@@ -1,5 +1,6 @@
 #include "stamps_scan.h"
 
+#include "stamps_contexts.h"
 #include "stamps_layout.h"
 #include "stamps_leaving.h"
 
@@ -167,6 +168,7 @@ llvm::Function* Loop::close() {
 }
 
 llvm::BasicBlock* Loop::leave_to(llvm::Function* rest) {
+    function_->addFnAttr(passes_context);
     llvm::SmallVector<llvm::Value*> arguments;
     for (llvm::Argument& argument : function_->args()) {
         arguments.push_back(&argument);
