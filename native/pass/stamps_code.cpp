@@ -1,9 +1,8 @@
-// The registers of notes: r11 has the context, r10 the time, r9 the stamp, r8 the site,
-// unless that is in a register anyway. What is left to a function has what was lost in
-// r9 and its site in r10. Code around notes keeps nothing in these.
 #include "stamps_code.h"
 
+#include "stamps_assembly.h"
 #include "stamps_layout.h"
+#include "stamps_operands.h"
 
 #include "llvm/IR/InlineAsm.h"
 
@@ -14,113 +13,21 @@ namespace leakline {
 
 namespace {
 
-// Operands of the code of notes: these, and then two of each note.
-constexpr const char* of_context = "$0";
-constexpr const char* of_heap_tag = "${1:c}(%rip)";
-constexpr const char* of_helper = "${2:P}";
-constexpr size_t operands_before_notes = 3;
+// Of the registers that notes may need at once, so many are there in any function.
+constexpr size_t most_registers = 9;
 
-// What is lost by notes that are written together has to be in registers at once.
+// More notes in one piece of code would not be looked at any faster.
 constexpr size_t most_together = 3;
+constexpr size_t most_words_together = 16;
 
-std::string line(const std::string& instruction) {
-    return "\t" + instruction + "\n";
-}
+// A site as the sum of a place that code can tell by its distance from itself, and of
+// what the statement that left a scope and the birth add to it.
+struct SiteParts {
+    llvm::Value* near = nullptr; // null where data may lie far from code
+    int64_t offset = 0;
+    llvm::SmallVector<llvm::Value*, 2> added;
+};
 
-std::string number(uint64_t value) {
-    return std::to_string(value);
-}
-
-std::string constant(int64_t value) {
-    return "$$" + std::to_string(value);
-}
-
-std::string push(const std::string& reg) {
-    return line("pushq " + reg) + line(".cfi_adjust_cfa_offset 8");
-}
-
-std::string pop(const std::string& reg) {
-    return line("popq " + reg) + line(".cfi_adjust_cfa_offset -8");
-}
-
-// Compares bits 40..63 of a pointer, through a register of 64 bits and its lower half.
-std::string compare_tag(const std::string& pointer, const std::string& tag,
-                        const std::string& whole, const std::string& half) {
-    return line("movq " + pointer + ", " + whole) +
-           line("shrq " + constant(heap_tag_shift) + ", " + whole) +
-           line("cmpl " + tag + ", " + half);
-}
-
-// Code counts by itself when the process has one thread and the stack of the context is
-// known: only then is it among the quick contexts.
-std::string compare_quick(const std::string& whole, const std::string& half) {
-    static_assert(quick_contexts_size == 1 << 16, "the lower half tells the place");
-    return line("movzwl %r11w, " + half) +
-           line("cmpl %r11d, " + number(quick_contexts_address) + "(," + whole + ",4)");
-}
-
-// Where the process has one thread.
-std::string count_alone(const std::string& ticks, const std::string& time) {
-    return line("movq " + number(clock_address) + ", " + time) +
-           line("addq " + ticks + ", " + time) +
-           line("movq " + time + ", " + number(clock_address));
-}
-
-// The granule's distance from its stamp is a multiple of its size.
-std::string find_stamp(const std::string& old, const std::string& stamp) {
-    static_assert(shadow_delta % granule_bytes == 0);
-    return line("movabsq " + constant(shadow_delta) + ", " + stamp) +
-           line("addq " + old + ", " + stamp) +
-           line("andq " + constant(-static_cast<int64_t>(granule_bytes)) + ", " +
-                stamp);
-}
-
-std::string write_time(const std::string& time, const std::string& stamp) {
-    return line("movq " + time + ", (" + stamp + ")");
-}
-
-std::string write_site_and_context(const std::string& site, const std::string& stamp) {
-    return line("movq " + site + ", " + number(site_offset) + "(" + stamp + ")") +
-           line("movl %r11d, " + number(context_offset) + "(" + stamp + ")");
-}
-
-// Ticks the clock r9 times in any mode, leaves the time in r10, and lets the runtime
-// take the stack of the context in r11 if it is new. Changes r9.
-std::string count_in_any_mode() {
-    return line("cmpl " + constant(single_thread) + ", " + number(mode_address)) +
-           line("jne 2f") + count_alone("%r9", "%r10") + line("jmp 3f") +
-           "2:" + line("movq %r9, %r10") +
-           line("lock xaddq %r10, " + number(clock_address)) + line("addq %r9, %r10") +
-           "3:" + push("%rax") + line("movq " + number(cache_address) + ", %rax") +
-           line("movl %r11d, %r9d") +
-           line("andl " + constant(context_cache_size - 1) + ", %r9d") +
-           line("cmpl %r11d, (%rax,%r9,4)") + pop("%rax") + line("je 4f") +
-           push("%rdi") + push("%r11") + line("movl %r11d, %edi") +
-           line("call ${1:P}") + pop("%r11") + pop("%rdi") + "4:";
-}
-
-// Called in no way: code jumps here with r9 ticks, and with the place to go on in r10,
-// which stands on the stack as if it had called. So its frame can be found, although
-// the jump comes from code apart from its function.
-std::string count_text() {
-    return line("pushq %r10") + count_in_any_mode() + line("popq %r9") +
-           line("notrack jmpq *%r9");
-}
-
-// Stamps r9 if it is a heap pointer; r10 has the site.
-std::string lose_text() {
-    return push("%rax") + compare_tag("%r9", "${0:c}(%rip)", "%rax", "%eax") +
-           line("jne 9f") + find_stamp("%r9", "%rax") + compare_quick("%r9", "%r9d") +
-           line("jne 7f") + count_alone(constant(1), "%r9") +
-           write_time("%r9", "%rax") + write_site_and_context("%r10", "%rax") +
-           line("jmp 9f") + "7:" + push("%r10") +
-           line("movl " + constant(1) + ", %r9d") + count_in_any_mode() + pop("%r9") +
-           write_time("%r10", "%rax") + write_site_and_context("%r9", "%rax") +
-           "9:" + pop("%rax") + line("ret");
-}
-
-// Whether code can tell a site by its distance from itself: not where the statement
-// that left a scope counts, nor where data may lie far from code.
 bool is_near(const llvm::Value* site) {
     auto* table =
         llvm::dyn_cast<llvm::GlobalVariable>(site->stripInBoundsConstantOffsets());
@@ -131,151 +38,272 @@ bool is_near(const llvm::Value* site) {
     return !model || *model == llvm::CodeModel::Small;
 }
 
-std::string load_context() {
-    return line(std::string("movl ") + of_context + ", %r11d");
-}
-
-std::string operand(size_t number, const char* modifier) {
-    return "${" + std::to_string(number) + modifier + "}";
+// Adds are left to where a stamp is written: most ways out of a scope write none.
+SiteParts parts_of(llvm::Value* site) {
+    SiteParts parts;
+    llvm::Value* rest = site;
+    while (auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(rest)) {
+        if (!step->getSourceElementType()->isIntegerTy(8)) {
+            break;
+        }
+        llvm::Value* distance = step->getOperand(1);
+        if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(distance)) {
+            parts.offset += known->getSExtValue();
+        } else {
+            parts.added.push_back(distance);
+        }
+        rest = step->getPointerOperand();
+    }
+    if (is_near(rest)) {
+        parts.near = rest;
+        return parts;
+    }
+    return {nullptr, 0, {site}};
 }
 
 // One note among those that are written together.
 class NoteText {
   public:
-    NoteText(const Note& note, size_t number)
-        : is_near_(is_near(note.site)),
-          old_(operand(operands_before_notes + 2 * number, "")),
-          site_(operand(operands_before_notes + 2 * number + 1, is_near_ ? ":c" : "")) {
+    NoteText(const Note& note, const SiteParts& site, const std::string& heap_tag,
+             Operands& operands)
+        : heap_tag_(heap_tag) {
+        if (note.place != nullptr) {
+            place_ = operands.variable(note.place, note.old->getType());
+            old_ = "%r8";
+        } else {
+            old_ = operands.in_register(note.old);
+        }
+        if (!llvm::isa<llvm::Constant>(note.given)) {
+            given_ = operands.in_register(note.given);
+        }
+        if (site.near != nullptr) {
+            near_ = operands.constant(site.near) + "+" + std::to_string(site.offset);
+        }
+        for (llvm::Value* value : site.added) {
+            added_.push_back(operands.in_register(value));
+        }
     }
 
     const std::string& old() const {
         return old_;
     }
 
-    std::string compare_tag() const {
-        return leakline::compare_tag(old_, of_heap_tag, "%r9", "%r9d");
+    const std::string& place() const {
+        return place_;
+    }
+
+    // It is read once: others may write there, too.
+    std::string read() const {
+        return place_.empty() ? "" : line("movq " + place_ + ", " + old_);
+    }
+
+    std::string skip_if_same(const char* where) const {
+        return given_.empty() ? ""
+                              : line("cmpq " + given_ + ", " + old_) +
+                                    line(std::string("je ") + where);
+    }
+
+    // Goes there when nothing is to be stamped.
+    std::string skip(const char* where) const {
+        return read() + skip_if_same(where) + compare_tag(old_, heap_tag_) +
+               line(std::string("jne ") + where);
+    }
+
+    // Goes to `where` when a stamp is to be written, and to `otherwise` or on when not.
+    std::string stamp_at(const char* where, const char* otherwise) const {
+        return read() + skip_if_same(otherwise) + compare_tag(old_, heap_tag_) +
+               line(std::string("je ") + where);
     }
 
     std::string load_site(const std::string& reg) const {
-        return line((is_near_ ? "leaq " + site_ + "(%rip), " : "movq " + site_ + ", ") +
-                    reg);
+        if (near_.empty()) {
+            return line("movq " + added_.front() + ", " + reg);
+        }
+        std::string text = line("leaq " + near_ + "(%rip), " + reg);
+        for (const std::string& value : added_) {
+            text += line("addq " + value + ", " + reg);
+        }
+        return text;
     }
 
-    // At a time that stands in a register.
-    std::string stamp(const std::string& time) const {
-        return find_stamp(old_, "%r9") + write_time(time, "%r9") +
-               (is_near_ ? load_site("%r8") + write_site_and_context("%r8", "%r9")
-                         : write_site_and_context(site_, "%r9"));
+    // So many ticks before the time in r10.
+    std::string stamp(size_t ticks_behind) const {
+        std::string time = ticks_behind > 0 ? "%r8" : "%r10";
+        std::string site = time; // it has been written by then
+        std::string text = find_stamp(old_, "%r9");
+        if (ticks_behind > 0) {
+            text += line("leaq -" + std::to_string(ticks_behind) + "(%r10), %r8");
+        }
+        return text + write_time(time, "%r9") + load_site(site) +
+               write_site_and_context(site, "%r9");
     }
 
   private:
-    bool is_near_;
+    std::string heap_tag_;
+    std::string place_; // empty: the old value is in a register
     std::string old_;
-    std::string site_;
+    std::string given_; // empty: never the same
+    std::string near_;
+    std::vector<std::string> added_;
 };
 
-std::vector<NoteText> texts_of(llvm::ArrayRef<Note> notes) {
-    std::vector<NoteText> texts;
-    for (const Note& note : notes) {
-        texts.emplace_back(note, texts.size());
+// A piece of code for some notes, as many of those given as fit into one.
+class Piece {
+  public:
+    Piece(llvm::ArrayRef<Note> notes, llvm::AllocaInst* context, llvm::Value* heap_tag,
+          llvm::Function* helper);
+
+    std::string text_in_line() const;
+    std::string text_of_call() const;
+
+    void write(llvm::IRBuilder<>& builder, const std::string& text) const;
+
+    size_t size() const {
+        return notes_.size();
     }
-    return texts;
+
+  private:
+    std::string load_context() const;
+    std::string count(size_t ticks) const;
+    std::string one() const;
+    std::string two() const;
+    std::string several(const std::string& skip_all) const;
+    std::string skip_if_nobody_watches() const;
+    std::string skip_if_all_small() const;
+
+    Operands operands_;
+    std::string context_;
+    std::string heap_tag_;
+    std::string helper_;
+    std::vector<NoteText> notes_;
+    bool in_frame_; // what all of them lost
+};
+
+size_t registers_for(const Note& note, const SiteParts& site) {
+    return (note.place == nullptr ? 1 : 0) +
+           (llvm::isa<llvm::Constant>(note.given) ? 0 : 1) + site.added.size();
 }
 
-// The time is in r10 behind it. What is rare lies apart, behind all functions.
-std::string count(uint64_t ticks) {
-    return load_context() + compare_quick("%r10", "%r10d") + line("jne 7f") +
-           count_alone(constant(ticks), "%r10") + "8:" + line(".subsection 1") +
-           "7:" + line("movl " + constant(ticks) + ", %r9d") +
-           line("leaq 8b(%rip), %r10") + line(std::string("jmp ") + of_helper) +
-           line(".previous");
-}
-
-// Goes to 9 when nothing is to be stamped. Of two notes often none stamps. Of more
-// mostly one does: there it is enough that somebody watches.
-std::string skip_needless(const std::vector<NoteText>& notes) {
-    switch (notes.size()) {
-    case 1:
-        return notes.front().compare_tag() + line("jne 9f");
-    case 2:
-        return notes.front().compare_tag() + line("je 1f") +
-               notes.back().compare_tag() + line("jne 9f") + "1:";
-    default:
-        return line("cmpl " + constant(static_cast<int32_t>(no_heap_tag)) + ", " +
-                    of_heap_tag) +
-               line("je 9f");
+Piece::Piece(llvm::ArrayRef<Note> notes, llvm::AllocaInst* context,
+             llvm::Value* heap_tag, llvm::Function* helper)
+    : context_(operands_.variable(context, context->getAllocatedType())),
+      heap_tag_(operands_.constant(heap_tag) + "(%rip)"),
+      helper_(operands_.function(helper)), in_frame_(notes.front().place != nullptr) {
+    size_t most = in_frame_ ? most_words_together : most_together;
+    size_t registers = 0;
+    for (const Note& note : notes.take_front(most)) {
+        SiteParts site = parts_of(note.site);
+        registers += registers_for(note, site);
+        bool fits = registers <= most_registers;
+        if (!notes_.empty() && (!fits || (note.place != nullptr) != in_frame_)) {
+            break;
+        }
+        notes_.emplace_back(note, site, heap_tag_, operands_);
     }
 }
 
-// The clock is read and written once for all: it would be the slowest part of a stamp,
-// each waiting for the one before.
-std::string text_in_line(const std::vector<NoteText>& notes) {
-    std::string text = skip_needless(notes) + count(notes.size());
-    size_t ticks_behind = notes.size();
-    for (const NoteText& note : notes) {
+std::string Piece::load_context() const {
+    return line("movl " + context_ + ", %r11d");
+}
+
+// The time is in r10 behind it. What is rare lies apart, behind all functions. The
+// clock is read and written once for all: it would be the slowest part of a stamp, each
+// waiting for the one before.
+std::string Piece::count(size_t ticks) const {
+    std::string number = constant(static_cast<int64_t>(ticks));
+    return load_context() + compare_quick() + line("jne 7f") +
+           count_alone(number, "%r10") + "8:" + line(".subsection 1") +
+           "7:" + line("movl " + number + ", %r9d") + line("leaq 8b(%rip), %r10") +
+           line("jmp " + helper_) + line(".previous");
+}
+
+std::string Piece::text_in_line() const {
+    if (notes_.size() == 1) {
+        return one();
+    }
+    if (in_frame_) {
+        return several(skip_if_all_small() + skip_if_nobody_watches());
+    }
+    return notes_.size() == 2 ? two() : several(skip_if_nobody_watches());
+}
+
+std::string Piece::one() const {
+    const NoteText& note = notes_.front();
+    return note.skip("9f") + count(1) + note.stamp(0) + "9:";
+}
+
+// Of two notes often none stamps, or one.
+std::string Piece::two() const {
+    const NoteText& first = notes_.front();
+    const NoteText& second = notes_.back();
+    return first.stamp_at("1f", "2f") + "2:" + second.skip("9f") + count(1) +
+           line("jmp 3f") + "1:" + count(2) + first.stamp(1) + second.skip("9f") +
+           "3:" + second.stamp(0) + "9:";
+}
+
+std::string Piece::several(const std::string& skip_all) const {
+    std::string text = skip_all + count(notes_.size());
+    size_t ticks_behind = notes_.size();
+    for (const NoteText& note : notes_) {
         ticks_behind--;
-        if (notes.size() > 1) {
-            text += note.compare_tag() + line("jne 5f");
-        }
-        if (ticks_behind > 0) {
-            text += line("leaq -" + number(ticks_behind) + "(%r10), %r8");
-        }
-        text += note.stamp(ticks_behind > 0 ? "%r8" : "%r10") + "5:";
+        text += note.skip("5f") + note.stamp(ticks_behind) + "5:";
     }
     return text + "9:";
 }
 
-std::string text_of_call(const NoteText& note) {
-    return load_context() + note.load_site("%r10") +
-           line("movq " + note.old() + ", %r9") +
-           line(std::string("call ") + of_helper);
+// Of more than two variables mostly one holds a reference.
+std::string Piece::skip_if_nobody_watches() const {
+    return line("cmpl " + constant(static_cast<int32_t>(no_heap_tag)) + ", " +
+                heap_tag_) +
+           line("je 9f");
+}
+
+// Aggregates are mostly empty when they end, or have not been used at all. Where no
+// word has any of a tag's bits, none is a heap pointer.
+std::string Piece::skip_if_all_small() const {
+    std::string text;
+    for (const NoteText& note : notes_) {
+        text += line((text.empty() ? "movq " : "orq ") + note.place() + ", %r9");
+    }
+    return text + line("shrq " + constant(heap_tag_shift) + ", %r9") + line("je 9f");
+}
+
+std::string Piece::text_of_call() const {
+    const NoteText& note = notes_.front();
+    return note.read() + note.skip_if_same("9f") + load_context() +
+           note.load_site("%r10") + line("movq " + note.old() + ", %r9") +
+           line("call " + helper_) + "9:";
+}
+
+// A helper's frame would overwrite what a function keeps below its stack pointer.
+void Piece::write(llvm::IRBuilder<>& builder, const std::string& text) const {
+    llvm::ArrayRef<const char*> changed = registers_of_notes;
+    bool is_simple = notes_.size() == 1 && notes_.front().place().empty();
+    operands_.write(builder, text, is_simple ? changed.drop_back() : changed);
+    builder.GetInsertBlock()->getParent()->addFnAttr(llvm::Attribute::NoRedZone);
 }
 
 } // namespace
 
 NoteCode::NoteCode(llvm::Module& module)
     : module_(module), note_context_(make_note_context()),
-      count_(make_bare("leakline.count", count_text())),
-      lose_(make_bare("leakline.lose", lose_text())) {
+      count_(make_bare("leakline.count", text_of_counting())),
+      lose_(make_bare("leakline.lose", text_of_losing())) {
 }
 
 void NoteCode::write_in_line(llvm::IRBuilder<>& builder, llvm::ArrayRef<Note> notes,
                              llvm::AllocaInst* context) const {
     while (!notes.empty()) {
-        llvm::ArrayRef<Note> some = notes.take_front(most_together);
-        write(builder, some, context, text_in_line(texts_of(some)), count_);
-        notes = notes.drop_front(some.size());
+        Piece piece(notes, context, heap_tag(), count_);
+        piece.write(builder, piece.text_in_line());
+        notes = notes.drop_front(piece.size());
     }
 }
 
 void NoteCode::write_call(llvm::IRBuilder<>& builder, const Note& note,
                           llvm::AllocaInst* context) const {
-    write(builder, note, context, text_of_call(NoteText(note, 0)), lose_);
-}
-
-// A helper's frame would overwrite what a function keeps below its stack pointer.
-void NoteCode::write(llvm::IRBuilder<>& builder, llvm::ArrayRef<Note> notes,
-                     llvm::AllocaInst* context, const std::string& text,
-                     llvm::Function* helper) const {
-    llvm::SmallVector<llvm::Value*> operands = {context, heap_tag(), helper};
-    std::string constraints = "*m,i,i";
-    for (const Note& note : notes) {
-        operands.append({note.old, note.site});
-        constraints += is_near(note.site) ? ",r,i" : ",r,r";
-    }
-    llvm::SmallVector<llvm::Type*> types;
-    for (llvm::Value* operand : operands) {
-        types.push_back(operand->getType());
-    }
-    auto* type = llvm::FunctionType::get(builder.getVoidTy(), types, false);
-    constraints += ",~{r8},~{r9},~{r10},~{r11},~{flags}";
-    auto* code = llvm::InlineAsm::get(type, text, constraints, true);
-    llvm::CallInst* written = builder.CreateCall(code, operands);
-    written->addParamAttr(0, llvm::Attribute::get(builder.getContext(),
-                                                  llvm::Attribute::ElementType,
-                                                  context->getAllocatedType()));
-    written->addFnAttr(llvm::Attribute::NoUnwind);
-    builder.GetInsertBlock()->getParent()->addFnAttr(llvm::Attribute::NoRedZone);
+    Piece piece(note, context, heap_tag(), lose_);
+    piece.write(builder, piece.text_of_call());
 }
 
 llvm::Value* NoteCode::heap_tag() const {

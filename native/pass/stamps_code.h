@@ -10,6 +10,12 @@ namespace leakline {
 struct Note {
     llvm::Value* old; // as a number
     llvm::Value* site;
+    // What the slot is about to hold instead, as a number: if that is the same, nothing
+    // is lost. A constant is no heap pointer, and so never the same as one.
+    llvm::Value* given;
+    // Where the frame still holds the old value, so that it needs no register; null:
+    // nowhere. Such words are parts of aggregates, which are mostly empty.
+    llvm::Value* place = nullptr;
 };
 
 class NoteCode {
@@ -35,9 +41,6 @@ class NoteCode {
   private:
     llvm::Function* make_note_context() const;
     llvm::Function* make_bare(const char* name, const std::string& text) const;
-    void write(llvm::IRBuilder<>& builder, llvm::ArrayRef<Note> notes,
-               llvm::AllocaInst* context, const std::string& text,
-               llvm::Function* helper) const;
     llvm::Value* heap_tag() const;
 
     llvm::Module& module_;

@@ -10,14 +10,12 @@ namespace leakline {
 namespace {
 
 llvm::Value* as_bits(llvm::IRBuilder<>& builder, llvm::Value* value) {
-    llvm::Type* bits = builder.getInt64Ty();
-    if (value->getType()->isPointerTy()) {
-        value = builder.CreatePtrToInt(value, bits);
-    } else if (value->getType() != bits) {
-        value = builder.CreateBitCast(value, bits);
-    }
-    // Memory that nobody wrote to yet may read as anything, but must read as something.
-    return builder.CreateFreeze(value);
+    return builder.CreateBitOrPointerCast(value, builder.getInt64Ty());
+}
+
+// Memory that nobody wrote to yet may read as anything, but must read as something.
+llvm::Value* as_settled_bits(llvm::IRBuilder<>& builder, llvm::Value* value) {
+    return builder.CreateFreeze(as_bits(builder, value));
 }
 
 } // namespace
@@ -28,11 +26,10 @@ llvm::Function* declare_note(llvm::Module& module, const char* name) {
     }
     llvm::LLVMContext& context = module.getContext();
     auto* place = llvm::PointerType::getUnqual(context);
-    llvm::SmallVector<llvm::Type*> parameters = {llvm::Type::getInt64Ty(context),
-                                                 place};
-    if (name == lost_from_name || name == born_name) {
-        parameters.push_back(place);
-    }
+    llvm::Type* bits = llvm::Type::getInt64Ty(context);
+    bool tells_slot = name == lost_from_name || name == born_name;
+    llvm::SmallVector<llvm::Type*> parameters = {bits, place,
+                                                 tells_slot ? place : bits};
     auto* type =
         llvm::FunctionType::get(llvm::Type::getVoidTy(context), parameters, false);
     auto* function =
@@ -64,10 +61,11 @@ Emitter::Emitter(llvm::Module& module, MemoryBirths births)
 }
 
 void Emitter::note(llvm::Function* note, llvm::Instruction* before, llvm::Value* old,
-                   llvm::Value* site, llvm::DebugLoc where) const {
+                   llvm::Value* given, llvm::Value* site, llvm::DebugLoc where) const {
     llvm::IRBuilder<> builder(before);
     builder.SetCurrentDebugLocation(where);
-    builder.CreateCall(note, {as_bits(builder, old), site});
+    builder.CreateCall(note,
+                       {as_settled_bits(builder, old), site, as_bits(builder, given)});
 }
 
 void Emitter::call(llvm::Function* function, llvm::Instruction* before,
@@ -79,12 +77,18 @@ void Emitter::call(llvm::Function* function, llvm::Instruction* before,
 
 void Emitter::lost(llvm::Instruction* before, llvm::Value* old, llvm::Value* site,
                    llvm::DebugLoc where) const {
-    note(lost_, before, old, site, where);
+    replaced(before, old, llvm::Constant::getNullValue(old->getType()), site, where);
 }
 
-void Emitter::lost_outside(llvm::Instruction* before, llvm::Value* old,
-                           llvm::Value* site, llvm::DebugLoc where) const {
-    note(lost_outside_, before, old, site, where);
+void Emitter::replaced(llvm::Instruction* before, llvm::Value* old, llvm::Value* given,
+                       llvm::Value* site, llvm::DebugLoc where) const {
+    note(lost_, before, old, given, site, where);
+}
+
+void Emitter::replaced_outside(llvm::Instruction* before, llvm::Value* old,
+                               llvm::Value* given, llvm::Value* site,
+                               llvm::DebugLoc where) const {
+    note(lost_outside_, before, old, given, site, where);
 }
 
 void Emitter::lost_from(llvm::Instruction* before, llvm::Value* old, llvm::Value* slot,
@@ -94,17 +98,35 @@ void Emitter::lost_from(llvm::Instruction* before, llvm::Value* old, llvm::Value
         return;
     }
     llvm::IRBuilder<> builder(before);
-    call(lost_from_, before, {as_bits(builder, old), site, slot}, where);
+    call(lost_from_, before, {as_settled_bits(builder, old), site, slot}, where);
 }
 
-llvm::LoadInst* Emitter::lost_at(llvm::Instruction* before, llvm::Value* address,
-                                 llvm::Align align, llvm::Value* site,
-                                 llvm::DebugLoc where) const {
+void Emitter::lost_at(llvm::Instruction* before, llvm::Value* address,
+                      llvm::Align align, llvm::Value* site,
+                      llvm::DebugLoc where) const {
     llvm::IRBuilder<> builder(before);
     builder.SetCurrentDebugLocation(where);
     auto* old = builder.CreateAlignedLoad(builder.getInt64Ty(), address, align);
     lost_from(before, old, address, site, where);
-    return old;
+}
+
+void Emitter::overwritten(llvm::StoreInst* store, llvm::Value* site) const {
+    llvm::DebugLoc where = store->getDebugLoc();
+    llvm::Value* slot = store->getPointerOperand();
+    llvm::IRBuilder<> builder(store);
+    builder.SetCurrentDebugLocation(where);
+    auto* old =
+        builder.CreateAlignedLoad(builder.getInt64Ty(), slot, store->getAlign());
+    old->setMetadata(llvm::LLVMContext::MD_tbaa,
+                     store->getMetadata(llvm::LLVMContext::MD_tbaa));
+    if (store->isAtomic()) {
+        old->setAtomic(llvm::AtomicOrdering::Monotonic, store->getSyncScopeID());
+    }
+    if (lost_from_ != nullptr) {
+        lost_from(store, old, slot, site, where);
+    } else {
+        replaced(store, old, store->getValueOperand(), site, where);
+    }
 }
 
 void Emitter::lost_in(llvm::Instruction* before, llvm::Value* start, llvm::Value* bytes,
@@ -122,7 +144,7 @@ void Emitter::born(llvm::Instruction* before, llvm::Value* value, llvm::Value* s
                    llvm::Value* site, llvm::DebugLoc where) const {
     if (born_ != nullptr && !llvm::isa<llvm::Constant>(value)) {
         llvm::IRBuilder<> builder(before);
-        call(born_, before, {as_bits(builder, value), site, slot}, where);
+        call(born_, before, {as_settled_bits(builder, value), site, slot}, where);
     }
 }
 

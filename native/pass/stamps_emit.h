@@ -10,9 +10,12 @@
 
 namespace leakline {
 
-inline constexpr const char* lost_name = "leakline.lost";           // old, site
-inline constexpr const char* lost_from_name = "leakline.lost_from"; // and the slot
-inline constexpr const char* born_name = "leakline.born";           // value, site, slot
+// Of a value that a slot loses: old, site, and what the slot is given instead.
+inline constexpr const char* lost_name = "leakline.lost";
+// Of a slot in memory: old, site, slot.
+inline constexpr const char* lost_from_name = "leakline.lost_from";
+// Of a value that such a slot gets: value, site, slot.
+inline constexpr const char* born_name = "leakline.born";
 
 // The function that such a call is of.
 llvm::Function* declare_note(llvm::Module& module, const char* name);
@@ -28,14 +31,22 @@ class Emitter {
     void lost(llvm::Instruction* before, llvm::Value* old, llvm::Value* site,
               llvm::DebugLoc where) const;
 
-    // The same, but the caller holds it, unless it is no instrumented one.
-    void lost_outside(llvm::Instruction* before, llvm::Value* old, llvm::Value* site,
-                      llvm::DebugLoc where) const;
+    // The same for a slot that is given another value. If that is the one that it has,
+    // nothing is lost.
+    void replaced(llvm::Instruction* before, llvm::Value* old, llvm::Value* given,
+                  llvm::Value* site, llvm::DebugLoc where) const;
 
-    // As `lost`, for the 64 bits at an address. Returns the load that reads them.
-    llvm::LoadInst* lost_at(llvm::Instruction* before, llvm::Value* address,
-                            llvm::Align align, llvm::Value* site,
-                            llvm::DebugLoc where) const;
+    // The same, but the caller holds it, unless it is no instrumented one.
+    void replaced_outside(llvm::Instruction* before, llvm::Value* old,
+                          llvm::Value* given, llvm::Value* site,
+                          llvm::DebugLoc where) const;
+
+    // As `lost`, for the 64 bits at an address.
+    void lost_at(llvm::Instruction* before, llvm::Value* address, llvm::Align align,
+                 llvm::Value* site, llvm::DebugLoc where) const;
+
+    // As `replaced`, for what a store overwrites.
+    void overwritten(llvm::StoreInst* store, llvm::Value* site) const;
 
     // All words of some memory are about to be lost. Those that are references become
     // zero, so that whoever overwrites them does not note them again.
@@ -67,7 +78,7 @@ class Emitter {
 
   private:
     void note(llvm::Function* note, llvm::Instruction* before, llvm::Value* old,
-              llvm::Value* site, llvm::DebugLoc where) const;
+              llvm::Value* given, llvm::Value* site, llvm::DebugLoc where) const;
     void call(llvm::Function* function, llvm::Instruction* before,
               llvm::ArrayRef<llvm::Value*> arguments, llvm::DebugLoc where) const;
 

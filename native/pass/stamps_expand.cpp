@@ -38,6 +38,7 @@ class Expander {
 
   private:
     void stamp(const NotesOfFunction& notes, llvm::AllocaInst* context) const;
+    void stamp_together(const Group& run, llvm::AllocaInst* context) const;
     void expand_lost_from(llvm::CallInst* note, llvm::Value* handed);
     void expand_born(llvm::CallInst* note, llvm::Value* handed);
 
@@ -61,8 +62,62 @@ llvm::AllocaInst* keep_context(llvm::Instruction* handed) {
     return place;
 }
 
-Note note_of(const llvm::CallInst* call) {
-    return {call->getArgOperand(0), call->getArgOperand(1)};
+bool is_note(const llvm::Instruction& instruction, const llvm::Function* mark) {
+    auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+    return call != nullptr && call->getCalledFunction() == mark;
+}
+
+bool is_in_frame(const llvm::Value* address) {
+    auto* variable =
+        llvm::dyn_cast<llvm::AllocaInst>(address->stripInBoundsConstantOffsets());
+    return variable != nullptr && variable->isStaticAlloca();
+}
+
+// The place in the frame that a note is of, if it still holds the same at `end`.
+llvm::Value* place_in_frame(const llvm::CallInst* note, const llvm::CallInst* end) {
+    llvm::Value* old = note->getArgOperand(0);
+    while (llvm::isa<llvm::FreezeInst, llvm::PtrToIntInst>(old)) {
+        old = llvm::cast<llvm::Instruction>(old)->getOperand(0);
+    }
+    const auto* load = llvm::dyn_cast<llvm::LoadInst>(old);
+    if (load == nullptr || !load->isSimple() || load->getParent() != end->getParent() ||
+        !is_in_frame(load->getPointerOperand())) {
+        return nullptr;
+    }
+    auto may_write = [&](const llvm::Instruction& between) {
+        return between.mayWriteToMemory() &&
+               !is_note(between, note->getCalledFunction());
+    };
+    auto between = llvm::make_range(load->getIterator(), end->getIterator());
+    return llvm::any_of(between, may_write) ? nullptr : llvm::getPointerOperand(old);
+}
+
+Note note_of(const llvm::CallInst* call, const llvm::CallInst* end) {
+    return {call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2),
+            place_in_frame(call, end)};
+}
+
+// Notes that are looked at together: of values, or of words in the frame that are all
+// still there.
+bool can_join(llvm::ArrayRef<llvm::CallInst*> run, const llvm::CallInst* next) {
+    if (place_in_frame(run.front(), run.front()) == nullptr) {
+        return place_in_frame(next, next) == nullptr;
+    }
+    return place_in_frame(next, next) != nullptr &&
+           llvm::all_of(run, [&](const llvm::CallInst* note) {
+               return place_in_frame(note, next) != nullptr;
+           });
+}
+
+std::vector<Group> runs_of(const Group& group) {
+    std::vector<Group> runs;
+    for (llvm::CallInst* note : group) {
+        if (runs.empty() || !can_join(runs.back(), note)) {
+            runs.emplace_back();
+        }
+        runs.back().push_back(note);
+    }
+    return runs;
 }
 
 void Expander::expand(const NotesOfFunction& notes, llvm::Value* handed) {
@@ -77,19 +132,28 @@ void Expander::expand(const NotesOfFunction& notes, llvm::Value* handed) {
     }
 }
 
-// All notes of a group are looked at where the last one stands.
 void Expander::stamp(const NotesOfFunction& notes, llvm::AllocaInst* context) const {
     for (const Group& group : notes.in_line) {
-        llvm::IRBuilder<> builder(group.back());
-        llvm::SmallVector<Note> together(llvm::map_range(group, note_of));
-        code_.write_in_line(builder, together, context);
-        llvm::for_each(group, [](llvm::CallInst* call) { call->eraseFromParent(); });
+        for (const Group& run : runs_of(group)) {
+            stamp_together(run, context);
+        }
     }
     for (llvm::CallInst* call : notes.left) {
         llvm::IRBuilder<> builder(call);
-        code_.write_call(builder, note_of(call), context);
+        code_.write_call(builder, note_of(call, call), context);
         call->eraseFromParent();
     }
+}
+
+// All notes of a run are looked at where the last one stands.
+void Expander::stamp_together(const Group& run, llvm::AllocaInst* context) const {
+    llvm::IRBuilder<> builder(run.back());
+    llvm::SmallVector<Note> notes;
+    for (llvm::CallInst* call : run) {
+        notes.push_back(note_of(call, run.back()));
+    }
+    code_.write_in_line(builder, notes, context);
+    llvm::for_each(run, [](llvm::CallInst* call) { call->eraseFromParent(); });
 }
 
 // Where births are noted, exactness counts more than speed.
@@ -146,9 +210,8 @@ void find_groups(llvm::BasicBlock& block, const llvm::Function* lost,
         }
     };
     for (llvm::Instruction& instruction : block) {
-        auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-        if (call != nullptr && call->getCalledFunction() == lost) {
-            group.push_back(call);
+        if (is_note(instruction, lost)) {
+            group.push_back(llvm::cast<llvm::CallInst>(&instruction));
         }
         if (!keeps_clock(instruction, lost) || block.isLandingPad()) {
             finish();
@@ -190,9 +253,8 @@ void find_calls(llvm::Function* mark, Notes& notes,
 void find_left(llvm::BasicBlock& block, const llvm::Function* lost,
                std::vector<llvm::CallInst*>& left) {
     for (llvm::Instruction& instruction : block) {
-        auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-        if (call != nullptr && call->getCalledFunction() == lost) {
-            left.push_back(call);
+        if (is_note(instruction, lost)) {
+            left.push_back(llvm::cast<llvm::CallInst>(&instruction));
         }
     }
 }

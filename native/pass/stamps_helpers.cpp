@@ -64,7 +64,9 @@ void Helpers::stamp(llvm::IRBuilder<>& builder, llvm::Function& function) const 
     llvm::IRBuilder<> start(&*function.getEntryBlock().begin());
     auto* context = start.CreateAlloca(start.getInt32Ty());
     builder.CreateStore(function.getArg(2), context);
-    code_.write_call(builder, {function.getArg(0), function.getArg(1)}, context);
+    code_.write_call(builder,
+                     {function.getArg(0), function.getArg(1), builder.getInt64(0)},
+                     context);
 }
 
 // Leaves a heap pointer to a hook of the runtime, which is null when births are not

@@ -2,6 +2,7 @@
 // as in runtime/patch/shadow.h.
 #pragma once
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
 
 #include <cstdint>
 

@@ -97,13 +97,7 @@ void Noter::store(llvm::StoreInst* store) const {
         born_words(store, slot, offsets, place);
         return;
     }
-    llvm::LoadInst* old = tools_.emitter.lost_at(store, slot, store->getAlign(), place,
-                                                 store->getDebugLoc());
-    old->setMetadata(llvm::LLVMContext::MD_tbaa,
-                     store->getMetadata(llvm::LLVMContext::MD_tbaa));
-    if (store->isAtomic()) {
-        old->setAtomic(llvm::AtomicOrdering::Monotonic, store->getSyncScopeID());
-    }
+    tools_.emitter.overwritten(store, place);
     tools_.emitter.born(store, store->getValueOperand(), slot, place,
                         store->getDebugLoc());
 }

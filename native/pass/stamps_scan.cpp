@@ -188,10 +188,13 @@ llvm::SmallVector<llvm::Type*> copy_parameters(llvm::Module& module) {
     return {place, place, llvm::Type::getInt64Ty(module.getContext()), place};
 }
 
-void note_found(Loop& loop, llvm::Function* lost, llvm::Value* site) {
-    llvm::SmallVector<llvm::Value*> arguments = {loop.word(), site, loop.slot()};
-    loop.builder().CreateCall(lost,
-                              llvm::ArrayRef(arguments).take_front(lost->arg_size()));
+// By a call that is told the slot, or else what it is given: nothing that could be the
+// same.
+void note_found(Loop& loop, llvm::Function* note, llvm::Value* site) {
+    llvm::IRBuilder<>& builder = loop.builder();
+    bool tells_slot = note->getArg(2)->getType()->isPointerTy();
+    llvm::Value* last = tells_slot ? loop.slot() : builder.getInt64(0);
+    builder.CreateCall(note, {loop.word(), site, last});
 }
 
 // What the slot holds until it is overwritten.

@@ -6,7 +6,7 @@
 namespace leakline {
 
 // void take(void* start, size_t bytes, site): notes the references among the words as
-// lost, by calls of `lost` (old, site) or of one that is told the slot as well, and
+// lost, by calls of `lost` or of one that is told the slot, and
 // makes them zero.
 llvm::Function* make_take(llvm::Function* lost);
 

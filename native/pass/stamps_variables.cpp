@@ -216,13 +216,6 @@ llvm::Instruction* place_before(llvm::Instruction* end) {
     return call != nullptr && end->isTerminator() ? call : end;
 }
 
-// What a variable is given again it does not lose.
-llvm::Value* null_if_same(llvm::IRBuilder<>& builder, llvm::Value* old,
-                          llvm::Value* given) {
-    return builder.CreateSelect(builder.CreateICmpEQ(old, given),
-                                llvm::Constant::getNullValue(old->getType()), old);
-}
-
 // True when a value is there before the block that its use is in.
 bool is_there_before(const llvm::Value* value) {
     return llvm::isa<llvm::Constant, llvm::Argument>(value);
@@ -259,15 +252,16 @@ void Noter::drop(const Drop& drop) {
         site = builder.CreateInBoundsGEP(builder.getInt8Ty(), site, birth);
     }
     llvm::Value* old = builder.CreateLoad(place->getAllocatedType(), place);
+    llvm::Value* given = llvm::Constant::getNullValue(old->getType());
     auto* store = llvm::dyn_cast<llvm::StoreInst>(drop.at);
     if (store != nullptr &&
         (drop.from == nullptr || is_there_before(store->getValueOperand()))) {
-        old = null_if_same(builder, old, store->getValueOperand());
+        given = store->getValueOperand();
     }
     if (drop.only_outside) {
-        tools_.emitter.lost_outside(before, old, site, where);
+        tools_.emitter.replaced_outside(before, old, given, site, where);
     } else {
-        tools_.emitter.lost(before, old, site, where);
+        tools_.emitter.replaced(before, old, given, site, where);
     }
 }
 
