@@ -73,12 +73,17 @@ bool is_in_frame(const llvm::Value* address) {
     return variable != nullptr && variable->isStaticAlloca();
 }
 
+// The value that a note has as a number.
+llvm::Value* value_of(llvm::Value* number) {
+    while (llvm::isa<llvm::FreezeInst, llvm::PtrToIntInst>(number)) {
+        number = llvm::cast<llvm::Instruction>(number)->getOperand(0);
+    }
+    return number;
+}
+
 // The place in the frame that a note is of, if it still holds the same at `end`.
 llvm::Value* place_in_frame(const llvm::CallInst* note, const llvm::CallInst* end) {
-    llvm::Value* old = note->getArgOperand(0);
-    while (llvm::isa<llvm::FreezeInst, llvm::PtrToIntInst>(old)) {
-        old = llvm::cast<llvm::Instruction>(old)->getOperand(0);
-    }
+    llvm::Value* old = value_of(note->getArgOperand(0));
     const auto* load = llvm::dyn_cast<llvm::LoadInst>(old);
     if (load == nullptr || !load->isSimple() || load->getParent() != end->getParent() ||
         !is_in_frame(load->getPointerOperand())) {
@@ -92,9 +97,22 @@ llvm::Value* place_in_frame(const llvm::CallInst* note, const llvm::CallInst* en
     return llvm::any_of(between, may_write) ? nullptr : llvm::getPointerOperand(old);
 }
 
-Note note_of(const llvm::CallInst* call, const llvm::CallInst* end) {
+// The address of a place in the frame, computed where it is used: there it is part of
+// an instruction, elsewhere it would take a register for each place.
+llvm::Value* address_at(llvm::IRBuilder<>& builder, llvm::Value* place) {
+    llvm::APInt offset(64, 0);
+    llvm::Value* variable = place->stripAndAccumulateInBoundsConstantOffsets(
+        builder.GetInsertBlock()->getDataLayout(), offset);
+    return builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), variable,
+                                              offset.getZExtValue());
+}
+
+// The note that a call becomes at the place of another one.
+Note note_of(llvm::IRBuilder<>& builder, const llvm::CallInst* call,
+             const llvm::CallInst* end) {
+    llvm::Value* place = place_in_frame(call, end);
     return {call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2),
-            place_in_frame(call, end)};
+            place != nullptr ? address_at(builder, place) : nullptr};
 }
 
 // Notes that are looked at together: of values, or of words in the frame that are all
@@ -140,9 +158,15 @@ void Expander::stamp(const NotesOfFunction& notes, llvm::AllocaInst* context) co
     }
     for (llvm::CallInst* call : notes.left) {
         llvm::IRBuilder<> builder(call);
-        code_.write_call(builder, note_of(call, call), context);
+        code_.write_call(builder, note_of(builder, call, call), context);
         call->eraseFromParent();
     }
+}
+
+// True when a later note writes over the stamp of an earlier one.
+bool replaces(const Note& later, const Note& earlier) {
+    return value_of(later.old) == value_of(earlier.old) &&
+           llvm::isa<llvm::Constant>(later.given);
 }
 
 // All notes of a run are looked at where the last one stands.
@@ -150,7 +174,10 @@ void Expander::stamp_together(const Group& run, llvm::AllocaInst* context) const
     llvm::IRBuilder<> builder(run.back());
     llvm::SmallVector<Note> notes;
     for (llvm::CallInst* call : run) {
-        notes.push_back(note_of(call, run.back()));
+        Note note = note_of(builder, call, run.back());
+        llvm::erase_if(notes,
+                       [&](const Note& earlier) { return replaces(note, earlier); });
+        notes.push_back(note);
     }
     code_.write_in_line(builder, notes, context);
     llvm::for_each(run, [](llvm::CallInst* call) { call->eraseFromParent(); });

@@ -10,6 +10,12 @@ struct holder {
     struct holder* next;
 };
 
+struct group {
+    char* first;
+    struct holder holders[3];
+    char* last;
+};
+
 static struct holder shared;
 static char* other;
 
@@ -38,6 +44,9 @@ ALLOCATES(held_by_dropped_bad)
 ALLOCATES(kept_by_callee_bad)
 ALLOCATES(argument_of_keeper_bad)
 ALLOCATES(other_argument_bad)
+ALLOCATES(first_of_group_bad)
+ALLOCATES(last_of_group_bad)
+ALLOCATES(read_twice_bad)
 ALLOCATES(still_held_ok)
 
 // A variable that shares its block passes it on.
@@ -162,6 +171,27 @@ SCENE void steps(void) {
     KEEP(&shared);
 }
 
+// The words of an aggregate are looked at together; most of them hold nothing.
+SCENE void groups(void) {
+    struct group full = {0};
+    full.first = first_of_group_bad();
+    full.last = last_of_group_bad();
+    KEEP(&full);
+    full.first = NULL; // loss(first_of_group_bad): overwritten full.first
+    KEEP(&full);
+} // loss(last_of_group_bad): out-of-scope full.last
+
+// Two variables that end together hold the same: the one that ends last loses it.
+SCENE void readings_that_end_together(void) {
+    shared.held = read_twice_bad();
+    KEEP(&shared);
+    char* one = shared.held;
+    char* two = shared.held;
+    forget_held();
+    KEEP(one);
+    KEEP(two);
+} // loss(read_twice_bad): out-of-scope one
+
 SCENE void library(void) {
     char* text = found_by_library_bad();
     strcpy(text, "one two");
@@ -284,6 +314,8 @@ int main(int argc, char** argv) {
     reading_of_lost_holder();
     passes();
     steps();
+    groups();
+    readings_that_end_together();
     library();
     globals();
     rare_way(argc > 0);
