@@ -1,7 +1,7 @@
 // The instructions that notes consist of, as text for the assembler. Their registers:
-// r11 has the context, r10 the time, r9 the stamp, r8 an earlier time, or what
-// was read from the frame; the register of a time has the site once the time is
-// written. What is left to a function has what was lost in r9 and its site in r10.
+// r11 has the context, r10 the time, r9 the stamp, r8 an earlier time, or what was read
+// from the frame; the register of a time has the site once the time is written. What is
+// left to a function has what was lost in r9 and its site in r10.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -15,7 +15,6 @@ namespace {
 
 // What is longer is left to the library.
 constexpr uint64_t most_bytes = 64;
-constexpr uint64_t word_bytes = 8;
 
 // A call that looks at what is overwritten, and the copy behind it.
 using Pair = std::pair<llvm::CallInst*, llvm::MemTransferInst*>;
@@ -105,8 +104,8 @@ llvm::BasicBlock* if_at_least(llvm::IRBuilder<>& builder, uint64_t bytes) {
     return less;
 }
 
-// Copies by the largest of these types that is not longer than the copy. The builder
-// stays where all of them are.
+// Copies by the first of these types, the longest first, that is not longer than the
+// copy. Leaves the builder where all of them are longer.
 void copy_by_size(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Type*> types) {
     const llvm::DataLayout& layout =
         builder.GetInsertBlock()->getParent()->getDataLayout();

@@ -8,8 +8,6 @@ namespace leakline {
 
 namespace {
 
-constexpr unsigned word_bytes = 8;
-
 // As many words as are looked at together while none of them is a reference: most
 // memory that is copied or filled has none.
 constexpr unsigned words_at_once = 4;

@@ -5,6 +5,9 @@
 
 namespace leakline {
 
+// Of a slot.
+inline constexpr unsigned word_bytes = 8;
+
 // void take(void* start, size_t bytes, site): notes the references among the words as
 // lost, by calls of `lost` or of one that is told the slot, and
 // makes them zero.
