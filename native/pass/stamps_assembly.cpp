@@ -72,13 +72,11 @@ std::string count_alone(const std::string& ticks, const std::string& time) {
            line("movq " + number(clock_address) + ", " + time);
 }
 
-// The granule's distance from its stamp is a multiple of its size.
+// It lies at half the address of what it is of.
 std::string find_stamp(const std::string& old, const std::string& stamp) {
-    static_assert(shadow_delta % granule_bytes == 0);
-    return line("movabsq " + constant(shadow_delta) + ", " + stamp) +
-           line("addq " + old + ", " + stamp) +
-           line("andq " + constant(-static_cast<int64_t>(granule_bytes)) + ", " +
-                stamp);
+    static_assert(granule_bytes == 2 * stamp_bytes);
+    return line("movq " + old + ", " + stamp) + line("shrq " + stamp) +
+           line("andq " + constant(-stamp_bytes) + ", " + stamp);
 }
 
 std::string write_time(const std::string& time, const std::string& stamp) {

@@ -9,8 +9,8 @@
 namespace leakline {
 
 inline constexpr unsigned heap_tag_shift = 40;
-inline constexpr uint64_t shadow_delta = (uint64_t{1} << 40) + 0x1000;
-inline constexpr uint64_t granule_bytes = 16;
+inline constexpr int64_t granule_bytes = 32;
+inline constexpr int64_t stamp_bytes = 16;
 
 // In a stamp: the clock stands at its start, in 6 bytes as the site does; each store
 // covers the unused bytes of the one before.

@@ -237,7 +237,7 @@ void SiteTable::write_note() {
         return relative(target, note, layout->getElementOffset(field));
     };
     note->setInitializer(llvm::ConstantStruct::get(
-        type, {number(9), number(16), number(3), name,
+        type, {number(9), number(16), number(4), name,
                distance(section_bound(module_, "__start_"), 4),
                distance(section_bound(module_, "__stop_"), 5), distance(heap_tag_, 6),
                distance(allocating_finder(module_), 7)}));

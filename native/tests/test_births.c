@@ -127,8 +127,7 @@ static void test_compiled_code_has_births_of_its_own(void) {
     struct ll_birth birth = ll_birth_at(pointer);
     CHECK(birth.caller == SITE && birth.place == CONTEXT);
     CHECK(birth.is_known == ll_birth_known_at(page->clock));
-    const struct ll_granule_stamp* stamp =
-        (const struct ll_granule_stamp*)(pointer + LL_SHADOW_DELTA);
+    const struct ll_granule_stamp* stamp = ll_stamp_of(pointer);
     CHECK(ll_stamp_clock(*stamp) == page->clock);
     CHECK(ll_stamp_caller(*stamp) == LOSING_SITE);
     CHECK(ll_stamp_place(*stamp) == CONTEXT + 1);
@@ -158,8 +157,9 @@ static bool map_shadow(uintptr_t start) {
 }
 
 static void test_births(void) {
-    CHECK(map_shadow((uintptr_t)(LL_HEAP_TAG + 1) << 40));
-    CHECK(map_shadow((uintptr_t)(LL_HEAP_TAG + 2) << 40));
+    uintptr_t shadow = (uintptr_t)ll_stamp_of(heap);
+    CHECK(map_shadow(shadow));
+    CHECK(map_shadow(shadow + LL_BIRTH_DELTA));
     CHECK(ll_births_start());
     CHECK(ll_hooks_start(&heap_bytes));
     test_a_lost_reference_has_its_birth();

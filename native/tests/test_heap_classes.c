@@ -3,20 +3,31 @@
 #include "heap/classes.h"
 
 #include "check.h"
+#include "heap/heap.h"
 #include "heap/span.h"
+#include "patch/shadow.h"
 
-static void every_request_gets_the_first_class_with_a_byte_to_spare(void) {
+// The first class that has room and is a multiple of that, found the plain way.
+static unsigned first_with_room(uint32_t size, uint32_t multiple) {
+    unsigned class = 0;
+    while (ll_classes[class].block_size <= size ||
+           ll_classes[class].block_size % multiple != 0) {
+        class++;
+    }
+    return class;
+}
+
+static void every_request_gets_the_first_class_with_a_byte_to_spare(uint32_t multiple) {
     for (uint32_t size = 0; size <= LL_SMALL_MAX; size++) {
         unsigned class = ll_class_for(size);
         CHECK(class < LL_STEPPED_CLASS_COUNT);
-        CHECK(ll_classes[class].block_size > size);
-        CHECK(class == 0 || ll_classes[class - 1].block_size <= size);
+        CHECK(class == first_with_room(size, multiple));
     }
 }
 
 static void waste_is_bounded(void) {
     for (uint32_t size = 256; size <= LL_SMALL_MAX; size++) {
-        CHECK(ll_classes[ll_class_for(size)].block_size <= size + size / 8 + 16);
+        CHECK(ll_classes[ll_class_for(size)].block_size <= size + size / 8 + 32);
     }
 }
 
@@ -77,9 +88,13 @@ static void aligned_requests_get_the_smallest_aligned_class(void) {
 
 int main(void) {
     ll_classes_start();
-    every_request_gets_the_first_class_with_a_byte_to_spare();
+    every_request_gets_the_first_class_with_a_byte_to_spare(16);
     waste_is_bounded();
     every_offset_leads_to_its_block();
     aligned_requests_get_the_smallest_aligned_class();
+    ll_heap_align_blocks(LL_GRANULE_BYTES);
+    ll_classes_start();
+    every_request_gets_the_first_class_with_a_byte_to_spare(LL_GRANULE_BYTES);
+    waste_is_bounded();
     return failures != 0;
 }

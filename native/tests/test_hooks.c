@@ -13,10 +13,6 @@ enum { AREA = 1 << 20, STRINGS = 4 };
 static const uintptr_t heap = (uintptr_t)LL_HEAP_TAG << 40;
 static uintptr_t heap_bytes = AREA / 2;
 
-static struct ll_granule_stamp stamp_of(uintptr_t address) {
-    return *(struct ll_granule_stamp*)((address & ~(uintptr_t)15) + LL_SHADOW_DELTA);
-}
-
 static uint64_t clock_now(void) {
     return ll_loss_page()->clock;
 }
@@ -44,7 +40,7 @@ static void test_every_word_is_stamped(void) {
         uint32_t place = call_hook(number, (uintptr_t)words, 0, &after);
         CHECK(are_kept(&after, (uintptr_t)words));
         for (unsigned i = 0; i < count; i++) {
-            CHECK(tells(stamp_of(words[i]), before + i + 1, place));
+            CHECK(tells(*ll_stamp_of(words[i]), before + i + 1, place));
         }
         CHECK(clock_now() == before + count);
     }
@@ -68,7 +64,7 @@ static void test_a_heap_that_grew_is_stamped(void) {
     uint64_t before = clock_now();
     struct registers after;
     uint32_t place = call_hook(0, (uintptr_t)words, 0, &after);
-    CHECK(tells(stamp_of(words[0]), before + 1, place));
+    CHECK(tells(*ll_stamp_of(words[0]), before + 1, place));
 }
 
 static void test_trampolines_may_stamp_as_far_as_a_hook_saw_the_heap(void) {
@@ -82,7 +78,7 @@ static void test_trampolines_may_stamp_as_far_as_a_hook_saw_the_heap(void) {
     call_hook(0, (uintptr_t)words, 0, &after);
     CHECK(ll_loss_page()->stamp_limit == heap_bytes);
     CHECK(ll_loss_page()->minus_heap_start + heap == 0);
-    CHECK(ll_loss_page()->shadow_start == heap + LL_SHADOW_DELTA);
+    CHECK(ll_loss_page()->shadow_start == (uintptr_t)ll_stamp_of(heap));
 }
 
 static void test_slots_on_the_stack_are_not_stamped(void) {
@@ -107,7 +103,7 @@ static void test_slots_behind_the_end_of_the_stack_are_stamped(void) {
         CHECK(clock_now() == before);
         uint32_t place = call_hook(number, (uintptr_t)(locals + 8), 0, &after);
         CHECK(are_kept(&after, (uintptr_t)(locals + 8)));
-        CHECK(tells(stamp_of(locals[8]), before + 1, place));
+        CHECK(tells(*ll_stamp_of(locals[8]), before + 1, place));
         CHECK(clock_now() == before + (1U << number));
         ll_hooks_set_stack_end((uintptr_t)&after - (1 << 20));
         call_hook(number, (uintptr_t)(locals + 8), 0, &after);
@@ -129,8 +125,8 @@ static void test_a_string_stamps_its_whole_words(void) {
         CHECK(after.values[12] == 64U >> unit);
         // Words 1 to 7 lie in the 64 bytes from the third on.
         CHECK(clock_now() == before + 7);
-        CHECK(tells(stamp_of(words[1]), before + 1, place));
-        CHECK(tells(stamp_of(words[7]), before + 7, place));
+        CHECK(tells(*ll_stamp_of(words[1]), before + 1, place));
+        CHECK(tells(*ll_stamp_of(words[7]), before + 7, place));
     }
 }
 
@@ -149,8 +145,8 @@ static void test_a_string_that_runs_downwards_stamps_what_lies_below(void) {
     CHECK(are_kept(&after, input.rdi));
     CHECK((after.values[13] & (FLAGS_DOWNWARDS ^ FLAGS_UPWARDS)) != 0);
     CHECK(clock_now() == before + 3);
-    CHECK(tells(stamp_of(words[6]), before + 1, place));
-    CHECK(tells(stamp_of(words[8]), before + 3, place));
+    CHECK(tells(*ll_stamp_of(words[6]), before + 1, place));
+    CHECK(tells(*ll_stamp_of(words[8]), before + 3, place));
 }
 
 static void test_a_string_of_no_steps_stamps_nothing(void) {
@@ -173,7 +169,7 @@ static void test_a_locked_clock_goes_on(void) {
     struct registers after;
     uint32_t place = call_hook(0, (uintptr_t)words, 0, &after);
     CHECK(are_kept(&after, (uintptr_t)words));
-    CHECK(tells(stamp_of(words[0]), before + 1, place));
+    CHECK(tells(*ll_stamp_of(words[0]), before + 1, place));
     CHECK(ll_hooks_tick() == before + 2);
     CHECK(ll_loss_page()->stamp_limit == 0);
 }
@@ -193,7 +189,7 @@ enum { SHADOW_IS_TAKEN = 0 };
 #endif
 
 static void test_hooks(void) {
-    void* shadow = (void*)((uintptr_t)(LL_HEAP_TAG + 1) << 40);
+    void* shadow = ll_stamp_of(heap);
     CHECK(mmap(shadow, AREA, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == shadow);
     CHECK(ll_hooks_start(&heap_bytes));

@@ -123,6 +123,7 @@ int main(void) {
     if (SHADOW_IS_TAKEN) {
         return 0;
     }
+    ll_heap_align_blocks(LL_GRANULE_BYTES);
     CHECK(ll_heap_start() && ll_stack_start(64) && ll_stamps_start());
     CHECK(ll_contexts_start(ll_loss_page(), on_new_context));
     struct ll_sites sites = {(uintptr_t)table, (uintptr_t)(table + 4), &heap_tag, NULL};

@@ -22,10 +22,6 @@ static uint64_t hook_at(unsigned number) {
     return *(uint64_t*)(uintptr_t)(LL_HOOK_TABLE + 8 * number);
 }
 
-static struct ll_granule_stamp* stamp_of(uint64_t pointer) {
-    return (struct ll_granule_stamp*)((pointer & ~(uint64_t)15) + LL_SHADOW_DELTA);
-}
-
 static uint64_t next_random(void) {
     static uint64_t state = 88172645463325252;
     state ^= state << 13;
@@ -68,12 +64,12 @@ static uint64_t lanes_of(uint64_t bits, unsigned lane_bytes) {
 static void check_stamps(const uint64_t* words, unsigned offset, unsigned lane_shift,
                          uint64_t mask) {
     for (unsigned i = 0; i < WORDS; i++) {
-        *stamp_of(words[i]) = (struct ll_granule_stamp){{0, 0}};
+        *ll_stamp_of(words[i]) = (struct ll_granule_stamp){{0, 0}};
     }
     uint64_t place =
         call_masked(hook_at(BY_LANE + lane_shift), (uintptr_t)words + offset, mask);
     for (unsigned i = 0; i < WORDS; i++) {
-        struct ll_granule_stamp stamp = *stamp_of(words[i]);
+        struct ll_granule_stamp stamp = *ll_stamp_of(words[i]);
         bool lost = is_overwritten(mask, 1U << lane_shift, 8L * i - (long)offset);
         CHECK((ll_stamp_clock(stamp) != 0) == lost);
         CHECK(!lost || (ll_stamp_caller(stamp) == test_caller &&
@@ -102,7 +98,7 @@ static void test_what_the_mask_leaves_out_is_not_read(void) {
     uint64_t* last = (uint64_t*)(pages + PAGE) - 1;
     *last = heap + 0x2000;
     call_masked(hook_at(BY_LANE), (uintptr_t)last, 0xff);
-    CHECK(ll_stamp_clock(*stamp_of(*last)) != 0);
+    CHECK(ll_stamp_clock(*ll_stamp_of(*last)) != 0);
     call_masked(hook_at(BY_LANE), (uintptr_t)(pages + PAGE), 0);
     call_masked(hook_at(BY_LANE), (uintptr_t)(pages + PAGE) - 3, 7);
     munmap(pages, 2 * (size_t)PAGE);
@@ -115,7 +111,7 @@ enum { SHADOW_IS_TAKEN = 0 };
 #endif
 
 static void test_lanes(void) {
-    void* shadow = (void*)((uintptr_t)(LL_HEAP_TAG + 1) << 40);
+    void* shadow = ll_stamp_of(heap);
     CHECK(mmap(shadow, AREA, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == shadow);
     CHECK(ll_hooks_start(&heap_bytes));

@@ -32,18 +32,14 @@ static uint32_t take(const struct ll_storer* storer) {
     return TAKEN;
 }
 
-static struct ll_granule_stamp stamp_of(uintptr_t address) {
-    return *(struct ll_granule_stamp*)((address & ~(uintptr_t)15) + LL_SHADOW_DELTA);
-}
-
 static void test_what_is_known_is_not_taken(void) {
     struct registers after;
     slots[0] = heap + 0x100;
     known = KNOWN;
     uint32_t place = call_hook(0, (uintptr_t)slots, 0, &after);
     CHECK(recalls == 1 && takes == 0);
-    CHECK(ll_stamp_caller(stamp_of(slots[0])) == (LL_ORIGIN_STACK | KNOWN));
-    CHECK(ll_stamp_place(stamp_of(slots[0])) == place);
+    CHECK(ll_stamp_caller(*ll_stamp_of(slots[0])) == (LL_ORIGIN_STACK | KNOWN));
+    CHECK(ll_stamp_place(*ll_stamp_of(slots[0])) == place);
     known = 0;
 }
 
@@ -56,8 +52,8 @@ static void test_a_store_is_described_once(void) {
     CHECK(takes == 1);
     CHECK(seen.caller == test_caller && seen.rbp == after.values[4]);
     for (unsigned i = 0; i < 2; i++) {
-        CHECK(ll_stamp_caller(stamp_of(slots[i])) == (LL_ORIGIN_STACK | TAKEN));
-        CHECK(ll_stamp_place(stamp_of(slots[i])) == place);
+        CHECK(ll_stamp_caller(*ll_stamp_of(slots[i])) == (LL_ORIGIN_STACK | TAKEN));
+        CHECK(ll_stamp_place(*ll_stamp_of(slots[i])) == place);
     }
 }
 
@@ -67,7 +63,7 @@ static void test_strings_have_stacks_too(void) {
     slots[0] = heap + 0x400;
     call_hook(WORDS_HOOK, (uintptr_t)slots, 1, &after);
     CHECK(seen.caller == test_caller && seen.rbp == after.values[4]);
-    CHECK(ll_stamp_caller(stamp_of(slots[0])) == (LL_ORIGIN_STACK | TAKEN));
+    CHECK(ll_stamp_caller(*ll_stamp_of(slots[0])) == (LL_ORIGIN_STACK | TAKEN));
 }
 
 // Calls the hook of one word with a value in a vector register; returns what is left.
@@ -102,7 +98,7 @@ enum { SHADOW_IS_TAKEN = 0 };
 #endif
 
 int main(void) {
-    uintptr_t shadow = (uintptr_t)(LL_HEAP_TAG + 1) << 40;
+    uintptr_t shadow = (uintptr_t)ll_stamp_of(heap);
     if (SHADOW_IS_TAKEN) {
         return 0;
     }

@@ -41,7 +41,7 @@ static int32_t distance(const void* target, const int32_t* field) {
 
 static void make_module(void) {
     module.other = (struct short_note){4, 12, 1, "GNU", {0}};
-    module.ours = (struct note){.name_bytes = 9, .content_bytes = 16, .type = 3};
+    module.ours = (struct note){.name_bytes = 9, .content_bytes = 16, .type = 4};
     memcpy(module.ours.name, "Leakline", 9);
     module.ours.start = distance(module.table, &module.ours.start);
     module.ours.end = distance(module.table + sizeof module.table, &module.ours.end);

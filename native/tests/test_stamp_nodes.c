@@ -53,7 +53,7 @@ static void the_latest_stamp_keeps_its_stack(void) {
         blocks[i] = allocate(0x3000 + i);
         // Two granules of one block: only the second loss is ever told.
         free_container_of(blocks[i], 0x10000 + i);
-        free_container_of(blocks[i] + 16, 0x20000 + i);
+        free_container_of(blocks[i] + 32, 0x20000 + i);
     }
     struct ll_stamp before = latest(blocks[7]);
     ll_sweep();
@@ -61,7 +61,7 @@ static void the_latest_stamp_keeps_its_stack(void) {
     CHECK(ll_node_count() <= 2 * CONTAINERS + 1);
     for (unsigned i = 0; i < CONTAINERS; i++) {
         struct ll_stamp stamp = latest(blocks[i]);
-        CHECK(stamp.cause == LL_STAMP_freed && stamp.granule == blocks[i] + 16);
+        CHECK(stamp.cause == LL_STAMP_freed && stamp.granule == blocks[i] + 32);
         CHECK(stamp.offset == 24 && pc_of(stamp.place) == 0x20000 + i);
     }
     CHECK(latest(blocks[7]).clock == before.clock);
@@ -99,6 +99,7 @@ int main(void) {
     if (SHADOW_IS_TAKEN) {
         return 0;
     }
+    ll_heap_align_blocks(LL_GRANULE_BYTES);
     CHECK(ll_heap_start() && ll_stack_start(64) && ll_stamps_start());
     ll_sites_let_sweep();
     the_latest_stamp_keeps_its_stack();

@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-enum { BLOCK = 0x110000001000, END = BLOCK + 64, NONE = LL_WATCH_NO_REGISTER };
+enum { BLOCK = 0x220000001000, END = BLOCK + 64, NONE = LL_WATCH_NO_REGISTER };
 
 static uint64_t words[8];
 static struct ll_registers registers;

@@ -96,6 +96,7 @@ int main(void) {
     if (SHADOW_IS_TAKEN) {
         return 0;
     }
+    ll_heap_align_blocks(LL_GRANULE_BYTES);
     CHECK(ll_heap_start());
     CHECK(ll_stamps_start());
     if (failures == 0) {

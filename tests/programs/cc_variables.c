@@ -199,14 +199,14 @@ SCENE void places(void) {
     KEEP(&own);
     own = NULL; // loss(thread_local_bad): overwritten own
     KEEP(&own);
+    char* volatile kept = volatile_bad();
+    kept = NULL; // loss(volatile_bad): overwritten kept
     char* text = replaced_by_library_bad();
     KEEP(&text);
     int length =
         asprintf(&text, "%d", 1); // loss(replaced_by_library_bad): overwritten text
     KEEP(length);
     free(text);
-    char* volatile kept = volatile_bad();
-    kept = NULL; // loss(volatile_bad): overwritten kept
 }
 
 SCENE void choose(int which) {

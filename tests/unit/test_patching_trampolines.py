@@ -329,7 +329,7 @@ def test_the_same_pointer_again_loses_nothing(*, births: bool) -> None:
 
 def stamp_at(offset: int) -> tuple[int, int, int]:
     """Return clock, caller and place of the stamp of a granule of the heap."""
-    value = int.from_bytes(peek(STAMPS + offset, 16), "little")
+    value = int.from_bytes(peek(STAMPS + offset // 2, 16), "little")
     return value % (1 << 48), value >> 48 & (1 << 48) - 1, value >> 96
 
 
@@ -341,7 +341,7 @@ def test_one_word_is_stamped_without_a_hook() -> None:
         poke(CODE, code + DEAD)
         poke(NOTES, bytes(32))
         poke(DATA, pack("<Q", HEAP + 0x245) * 0x400)
-        poke(STAMPS + 0x240, bytes(16))
+        poke(STAMPS + 0x120, bytes(16))
         before = unpack("<Q", peek(LOSS_CLOCK, 8))[0]
         run(TRAMPOLINES, [DATA + 0x800] * len(GENERAL), 0)
         clock, caller, place = stamp_at(0x240)
@@ -363,7 +363,7 @@ def test_what_lies_beyond_the_limit_is_for_the_hook(limit: int) -> None:
     set_limit(limit)
     poke(CODE, code)
     poke(NOTES, bytes(32))
-    poke(STAMPS + 0x240, bytes(16))
+    poke(STAMPS + 0x120, bytes(16))
     poke(DATA, pack("<Q", HEAP + 0x240))
     run(TRAMPOLINES, [DATA] * len(GENERAL), 0)
     assert notes() == (DATA, notes()[1], made.places[0][0], 1)

@@ -1,5 +1,5 @@
 // A program that limits its address space would have no room left: the shadow of the
-// loss stamps takes a TiB of it. Lens `loss` then ends for this process.
+// loss stamps takes half a TiB of it. Lens `loss` then ends for this process.
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/resource.h>

@@ -4,11 +4,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "heap/heap.h"
+
 enum { ALIGNED_MAX = 32768 };
 
 // Larger classes take larger spans, so that one holds 15 blocks or more.
 #define UNITS(size)                                                                    \
-    ((size) <= 4112 ? 1u : (size) <= 8208 ? 2u : (size) <= 16400 ? 4u : 8u)
+    ((size) <= 4128 ? 1u : (size) <= 8224 ? 2u : (size) <= 16416 ? 4u : 8u)
 
 #define CLASS(size)                                                                    \
     {.block_size = (size),                                                             \
@@ -23,12 +25,12 @@ enum { ALIGNED_MAX = 32768 };
 #define EIGHT_CLASSES(first, step)                                                     \
     FOUR_CLASSES(first, step) FOUR_CLASSES((first) + 4 * (step), step)
 
-// The classes above `base` up to its double, each with 16 bytes to spare.
-#define STEPPED_DOUBLING(base) EIGHT_CLASSES((base) + (base) / 8 + 16, (base) / 8)
+// The classes above `base` up to its double, each with 32 bytes to spare.
+#define STEPPED_DOUBLING(base) EIGHT_CLASSES((base) + (base) / 8 + 32, (base) / 8)
 #define ALIGNED_DOUBLING(base) FOUR_CLASSES((base) + (base) / 4, (base) / 4)
 
 const struct ll_class ll_classes[LL_CLASS_COUNT] = {
-    EIGHT_CLASSES(16, 16) EIGHT_CLASSES(144, 16) CLASS(272)
+    EIGHT_CLASSES(16, 16) EIGHT_CLASSES(144, 16) CLASS(288)
     // From 256 to 32 KiB.
     STEPPED_DOUBLING(256) STEPPED_DOUBLING(512) STEPPED_DOUBLING(1024)
         STEPPED_DOUBLING(2048) STEPPED_DOUBLING(4096) STEPPED_DOUBLING(8192)
@@ -42,11 +44,20 @@ uint8_t ll_class_of_size[LL_SMALL_MAX / 16 + 1];
 
 static uint8_t real_class_of_size[LL_SMALL_MAX / 16 + 1];
 static bool is_veiled;
+static uint32_t block_multiple = 16; // of bytes; classes of other sizes are not used
+
+void ll_heap_align_blocks(uint32_t multiple_bytes) {
+    block_multiple = multiple_bytes;
+}
+
+static bool is_usable(const struct ll_class* class, uint32_t size_bytes) {
+    return class->block_size >= size_bytes && class->block_size % block_multiple == 0;
+}
 
 void ll_classes_start(void) {
     uint8_t class = 0;
     for (uint32_t i = 0; i <= LL_SMALL_MAX / 16; i++) {
-        if (ll_classes[class].block_size < 16 * i + 16) {
+        while (!is_usable(&ll_classes[class], 16 * i + 16)) {
             class++;
         }
         real_class_of_size[i] = class;

@@ -1,6 +1,6 @@
 // The size classes of small blocks. A class is a block size; a request takes the first
 // class that has room for one byte more than it asks for, so that a pointer just past
-// the end stays inside the block. Classes are 16 bytes above the round numbers that
+// the end stays inside the block. Classes are 32 bytes above the round numbers that
 // programs like to ask for. A second ladder of rounder sizes serves aligned requests.
 #pragma once
 #include <stddef.h>
@@ -12,11 +12,11 @@ enum {
     LL_UNIT_SHIFT = 16,
     LL_UNIT_SIZE = 1 << LL_UNIT_SHIFT,
 
-    LL_STEPPED_CLASS_COUNT = 73, // 16 .. 272 in steps of 16, then 8 per doubling
+    LL_STEPPED_CLASS_COUNT = 73, // 16 .. 256 in steps of 16, 288, then 8 per doubling
     LL_ALIGNED_CLASS_COUNT = 28, // 4 per doubling
     LL_CLASS_COUNT = LL_STEPPED_CLASS_COUNT + LL_ALIGNED_CLASS_COUNT,
 
-    LL_SMALL_MAX = 32783, // largest request that a class serves
+    LL_SMALL_MAX = 32799, // largest request that a class serves
 
     LL_CLASS_VEILED = LL_CLASS_COUNT, // no class: see ll_classes_veil
 };

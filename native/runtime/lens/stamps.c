@@ -18,7 +18,7 @@
 #include "patch/shadow.h"
 #include "patch/site_hooks.h"
 
-enum { GRANULE = LL_STAMP_GRANULE };
+enum { GRANULE = LL_GRANULE_BYTES };
 
 // Of memory that is unmapped, so much is read at a time: the stack may be a signal's.
 enum { PIECE_BYTES = 1024 };
@@ -39,12 +39,13 @@ enum {
 
 bool ll_stamps_on;
 
-static const uintptr_t shadow_start = (uintptr_t)(LL_HEAP_TAG + 1) << 40;
-static const size_t shadow_size = ((size_t)1 << 40) + 0x2000;
+static uintptr_t shadow_start(void) {
+    return (uintptr_t)ll_stamp_of((uintptr_t)LL_HEAP_TAG << 40);
+}
 
 // Births lie behind the stamps.
 static size_t claimed_size(void) {
-    return ll_births_on ? shadow_size + ((size_t)1 << 40) : shadow_size;
+    return ll_births_on ? 2 * (size_t)LL_BIRTH_DELTA : (size_t)LL_BIRTH_DELTA;
 }
 
 bool ll_stamps_start(void) {
@@ -55,7 +56,7 @@ bool ll_stamps_start(void) {
         return false;
     }
     ll_stamps_on = ll_hooks_start(&ll_range.used_bytes) &&
-                   ll_memory_claim(shadow_start, claimed_size());
+                   ll_memory_claim(shadow_start(), claimed_size());
     if (ll_stamps_on && ll_births_on) {
         ll_site_hooks_start();
     }
@@ -69,7 +70,7 @@ bool ll_stamps_start(void) {
 void ll_stamps_end(void) {
     ll_stamps_on = false;
     ll_releases_watched &= (uint8_t)~LL_RELEASES_STAMPED;
-    ll_memory_unmap((void*)shadow_start, claimed_size());
+    ll_memory_unmap((void*)shadow_start(), claimed_size());
 }
 
 static void stamp(uintptr_t address, uint32_t place, uint64_t mark) {

@@ -14,18 +14,14 @@
 // True while losses are stamped. Fixed before the program's first instruction.
 extern bool ll_stamps_on;
 
-// Maps the shadow and the clock. False when the address space is not to be had.
+// Maps the shadow and the clock. False when the address space is not to be had. Blocks
+// must be aligned to granules.
 bool ll_stamps_start(void);
 
 // Unmaps them; no patched store may run any more.
 void ll_stamps_end(void);
 
-enum { LL_STAMP_GRANULE = 16, LL_STAMP_MARK_BIRTH = 1 };
-
-LL_INLINE struct ll_granule_stamp* ll_stamp_of(uintptr_t address) {
-    uintptr_t granule = address & ~(uintptr_t)(LL_STAMP_GRANULE - 1);
-    return (struct ll_granule_stamp*)(granule + LL_SHADOW_DELTA);
-}
+enum { LL_STAMP_MARK_BIRTH = 1 };
 
 // A block is born: stamps left by those that lay there before count no more.
 LL_INLINE void ll_stamp_birth(uintptr_t block) {

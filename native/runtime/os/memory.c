@@ -23,8 +23,8 @@ static const uintptr_t heap_first = 0x7e8000000000;
 static const uintptr_t own_first = 0x550000000000;
 enum { RANGE_TRIES = 1 };
 #else
-static const uintptr_t heap_first = 0x110000000000;
-static const uintptr_t own_first = 0x200000000000;
+static const uintptr_t heap_first = 0x220000000000;
+static const uintptr_t own_first = 0x310000000000;
 enum { RANGE_TRIES = 15 };
 #endif
 

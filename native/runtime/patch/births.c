@@ -1,6 +1,7 @@
 #include "patch/births.h"
 
 #include "os/memory.h"
+#include "patch/hooks.h"
 #include "patch/origin.h"
 #include "patch/shadow.h"
 
@@ -11,7 +12,7 @@ struct note {
     struct ll_origin origin;
 };
 
-enum { NOTES = 1 << 20, GRANULE = 16 };
+enum { NOTES = 1 << 20 };
 
 bool ll_births_on;
 static struct note* notes;
@@ -27,12 +28,12 @@ LL_IN_HOOK static struct note* note_of(uintptr_t slot) {
 }
 
 LL_IN_HOOK static struct ll_birth* birth_of(uintptr_t pointer) {
-    return (struct ll_birth*)((pointer & -(uintptr_t)GRANULE) + LL_BIRTH_DELTA);
+    return (struct ll_birth*)((uintptr_t)ll_stamp_of(pointer) + LL_BIRTH_DELTA);
 }
 
 LL_IN_HOOK static bool is_for(const struct note* note, uintptr_t slot,
                               uintptr_t pointer) {
-    return note->slot == slot && (note->pointer ^ pointer) / GRANULE == 0;
+    return note->slot == slot && (note->pointer ^ pointer) / LL_GRANULE_BYTES == 0;
 }
 
 LL_IN_HOOK struct ll_birth ll_birth_in(uintptr_t slot, uintptr_t pointer) {

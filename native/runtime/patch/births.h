@@ -8,8 +8,8 @@
 
 #include "patch/origin.h"
 
-// From a granule to the birth of the reference that was lost last.
-#define LL_BIRTH_DELTA 0x20000001000
+// From the stamp of a granule to the birth of the reference that was lost there.
+#define LL_BIRTH_DELTA 0x8000000000
 
 struct ll_birth {
     uint64_t caller; // return address of the frame that stored, LL_ORIGIN_STACK or site

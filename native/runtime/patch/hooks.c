@@ -27,7 +27,7 @@
 
 static LL_THREAD_LOCAL uintptr_t own_stack_end;
 
-_Static_assert(sizeof(struct ll_granule_stamp) == 16, "one per granule");
+_Static_assert(sizeof(struct ll_granule_stamp) == LL_STAMP_BYTES, "one per granule");
 _Static_assert(offsetof(struct ll_hook_table, stack_end) == LL_ENTRY_STACK_END &&
                    offsetof(struct ll_hook_table, heap_bytes) == LL_ENTRY_HEAP_BYTES,
                "assembly reads it");
@@ -61,6 +61,7 @@ _Static_assert(offsetof(struct ll_hook_table, stack_end) == LL_ENTRY_STACK_END &
     "movq (%rax), %rax\n"                                                              \
     "cmpq %rax, %rdx\n"                                                                \
     "jae 1f\n"                                                                         \
+    "shrq %rdx\n"                                                                      \
     "andq $-16, %rdx\n"                                                                \
     "addq " TEXT(LL_SHADOW_START) ", %rdx\n"                                           \
     tick                                                                               \
@@ -159,11 +160,10 @@ LL_IN_HOOK void ll_hooks_stamp_range(uintptr_t start, size_t size_bytes,
             if (origin.place == 0) {
                 origin = ll_origin_of(storer);
             }
-            uintptr_t granule = *word & ~(uint64_t)15;
-            *(struct ll_granule_stamp*)(granule + LL_SHADOW_DELTA) =
+            *ll_stamp_of(*word) =
                 ll_stamp_pack(ll_hooks_tick(), origin.caller, origin.place);
             if (ll_births_on) {
-                ll_births_carry((uintptr_t)word, granule);
+                ll_births_carry((uintptr_t)word, *word);
             }
         }
     }
@@ -217,7 +217,7 @@ bool ll_hooks_start(const uintptr_t* used_heap_bytes) {
     if (!is_started && map_pages()) {
         uintptr_t heap_start = (uintptr_t)LL_HEAP_TAG << 40;
         ll_loss_page()->minus_heap_start = -heap_start;
-        ll_loss_page()->shadow_start = heap_start + LL_SHADOW_DELTA;
+        ll_loss_page()->shadow_start = (uintptr_t)ll_stamp_of(heap_start);
         heap_bytes = used_heap_bytes;
         fill();
         is_started = true;

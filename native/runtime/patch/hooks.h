@@ -34,6 +34,12 @@ static inline uint32_t ll_stamp_place(struct ll_granule_stamp stamp) {
     return (uint32_t)(stamp.words[1] >> 32);
 }
 
+// The stamp of the granule that a pointer into the heap points to.
+LL_INLINE LL_IN_HOOK struct ll_granule_stamp* ll_stamp_of(uintptr_t pointer) {
+    uintptr_t granule = pointer / LL_GRANULE_BYTES;
+    return (struct ll_granule_stamp*)(granule * LL_STAMP_BYTES);
+}
+
 // Locked instructions are slow; they are for processes with threads.
 extern bool ll_hooks_are_locked;
 

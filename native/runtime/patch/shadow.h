@@ -2,12 +2,13 @@
 // side that writes trampolines has the same numbers (patching/addresses.py).
 #pragma once
 
-// Bits 40..55 of every heap pointer while the program is patched.
-#define LL_HEAP_TAG 0x11
+// Bits 40..55 of every heap pointer while the program is patched. Half of such an
+// address lies above what AddressSanitizer keeps for itself.
+#define LL_HEAP_TAG 0x22
 
-// From a granule of the heap to its stamp. Off a power of two, so that a block and its
-// stamp do not compete for the same cache set.
-#define LL_SHADOW_DELTA 0x10000001000
+// Stamps lie at half the address of what they are of: one for each granule of the heap.
+#define LL_GRANULE_BYTES 32
+#define LL_STAMP_BYTES 16
 
 // Where trampolines find the addresses of the hooks: within reach of a 32-bit address.
 #define LL_HOOK_TABLE 0x7fe00000

@@ -9,9 +9,7 @@ static void lose(uint64_t pointer, uintptr_t site, uint32_t context, uintptr_t s
         return;
     }
     uint64_t clock = ll_hooks_tick();
-    uintptr_t granule = pointer & ~(uint64_t)15;
-    *(struct ll_granule_stamp*)(granule + LL_SHADOW_DELTA) =
-        ll_stamp_pack(clock, site, context);
+    *ll_stamp_of(pointer) = ll_stamp_pack(clock, site, context);
     ll_births_carry_at(slot, pointer, clock);
 }
 

@@ -6,7 +6,7 @@
 #include "base/attributes.h"
 #include "patch/loss_page.h"
 
-enum { MODULES_MAX = 512, NOTE_TYPE = 3 };
+enum { MODULES_MAX = 512, NOTE_TYPE = 4 };
 
 // What code that stamps finds beside the clock; 0: one thread.
 enum { MODE_THREADS = 1 };

@@ -14,6 +14,7 @@
 #include "lens/pages.h"
 #include "lens/pages_touches.h"
 #include "os/syscall.h"
+#include "patch/shadow.h"
 #include "process/life.h"
 #include "process/process.h"
 #include "process/sites.h"
@@ -156,6 +157,9 @@ static void start(void) {
     }
     if (ll_options_have_lens("accesses")) {
         ll_heap_keep_twins();
+    }
+    if (ll_options_have_lens("loss")) {
+        ll_heap_align_blocks(LL_GRANULE_BYTES);
     }
     bool heap = ll_heap_start();
     bool stacks = ll_stack_start((unsigned)ll_options.depth);

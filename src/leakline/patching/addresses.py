@@ -6,7 +6,7 @@ The runtime has the same numbers (native/runtime/patch/shadow.h). All of them li
 
 # Bits 40..55 of every heap pointer; the runtime takes this range for the heap when it
 # patches.
-HEAP_TAG = 0x11
+HEAP_TAG = 0x22
 
 # A page of pointers to the hooks, by their number.
 HOOK_TABLE = 0x7FE00000

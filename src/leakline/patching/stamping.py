@@ -83,7 +83,7 @@ def _write_stamp(assembler: Assembler, store: Store) -> int:
 
     Returns the end of the load of the place.
     """
-    assembler.raw("4883e1f0")  # and rcx, -16
+    assembler.raw("48d1e9 4883e1f0")  # shr rcx, 1; and rcx, -16
     assembler.absolute("03", RCX, SHADOW_START)
     assembler.absolute("ff", 0, LOSS_CLOCK)  # inc
     assembler.absolute("8b", RAX, LOSS_CLOCK)
