@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-enum { CONTEXTS = 20000, THREADS = 4 };
+enum { CONTEXTS = 100000, THREADS = 4 }; // more than the smaller parts of it hold
 
 static void no_hook(uint32_t context) {
     (void)context;

@@ -5,8 +5,16 @@
 #include "base/attributes.h"
 #include "os/memory.h"
 
-// A table that is never full enough to be slow: later contexts have no stack.
-enum { TABLE_BITS = 20, TABLE_SIZE = 1 << TABLE_BITS, PROBES_MAX = 64 };
+// The parts of the table. A context that finds no place in one goes to the next, which
+// is larger: so a few contexts touch few pages. Those that find none in the last have
+// no stack.
+enum { PARTS = 3, TABLE_SIZE = (1 << 12) + (1 << 15) + (1 << 20) };
+
+static const struct part {
+    uint32_t first;
+    uint32_t bits;       // of the number of its places
+    uint32_t probes_max; // so many places are tried
+} parts[PARTS] = {{0, 12, 8}, {1 << 12, 15, 16}, {(1 << 12) + (1 << 15), 20, 64}};
 
 // Two halves of one word, so that a reader never sees one without the other: the
 // context, and the stack's node above it. 0: free; a stack is never node 0.
@@ -26,21 +34,29 @@ bool ll_contexts_start(struct ll_loss_page* shared, void (*hook)(uint32_t contex
     return table != NULL;
 }
 
-LL_IN_HOOK static size_t place_of(uint32_t context, size_t probe) {
-    return ((context * (uint32_t)0x9e3779b1U >> (32 - TABLE_BITS)) + probe) &
-           (TABLE_SIZE - 1);
+LL_IN_HOOK static size_t place_of(uint32_t context, struct part part, uint32_t probe) {
+    uint32_t number = (context * (uint32_t)0x9e3779b1U >> (32 - part.bits)) + probe;
+    return part.first + (number & ((1U << part.bits) - 1));
 }
 
-// The word of a context, or the free one where it belongs; NULL when there is neither.
-LL_IN_HOOK static uint64_t* find(uint32_t context) {
-    for (size_t probe = 0; table != NULL && probe < PROBES_MAX; probe++) {
-        uint64_t* word = &table[place_of(context, probe)];
+LL_IN_HOOK static uint64_t* find_in(struct part part, uint32_t context) {
+    for (uint32_t probe = 0; probe < part.probes_max; probe++) {
+        uint64_t* word = &table[place_of(context, part, probe)];
         uint64_t value = __atomic_load_n(word, __ATOMIC_RELAXED);
         if (value == 0 || (uint32_t)value == context) {
             return word;
         }
     }
     return NULL;
+}
+
+// The word of a context, or the free one where it belongs; NULL when there is neither.
+LL_IN_HOOK static uint64_t* find(uint32_t context) {
+    uint64_t* word = NULL;
+    for (size_t i = 0; table != NULL && word == NULL && i < PARTS; i++) {
+        word = find_in(parts[i], context);
+    }
+    return word;
 }
 
 LL_IN_HOOK bool ll_context_is_known(uint32_t context) {
