@@ -75,12 +75,9 @@ std::vector<Drop> Flow::drops() {
 template <typename States, typename Key>
 bool join_into(States& states, const Key& key, const State& state) {
     auto [known, is_new] = states.try_emplace(key, state);
-    bool changed = is_new;
-    for (unsigned i = 0; i < state.size() && !is_new; i++) {
-        Hold joined = join(known->second[i], state[i]);
-        changed |= joined != known->second[i];
-        known->second[i] = joined;
-    }
+    State joined = is_new ? state : join(known->second, state);
+    bool changed = is_new || joined != known->second;
+    known->second = std::move(joined);
     return changed;
 }
 

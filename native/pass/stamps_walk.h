@@ -19,10 +19,10 @@ inline constexpr Hold memory =
 inline constexpr Hold alone = 3; // nobody else may hold it
 inline constexpr Hold shared = 4;
 
-// What is known where two ways meet.
-Hold join(Hold a, Hold b);
-
 using State = std::vector<Hold>; // by the number of the variable
+
+// What is known where two ways meet.
+State join(const State& a, const State& b);
 
 // A value that was read from a variable or from memory in the current block.
 struct Reading {
@@ -52,6 +52,7 @@ class Walk {
     void follow(llvm::Instruction& instruction);
     void read(llvm::LoadInst& load);
     void write(llvm::StoreInst& store, unsigned variable);
+    void put_in_order(unsigned variable);
     bool is_this(unsigned variable) const;
     void end(llvm::IntrinsicInst& call);
     bool is_returned(unsigned variable, llvm::BasicBlock& block) const;

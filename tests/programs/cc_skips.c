@@ -47,6 +47,10 @@ ALLOCATES(other_argument_bad)
 ALLOCATES(first_of_group_bad)
 ALLOCATES(last_of_group_bad)
 ALLOCATES(read_twice_bad)
+ALLOCATES(cut_on_one_way_bad)
+ALLOCATES(copied_either_way_bad)
+ALLOCATES(held_by_three_bad)
+ALLOCATES(held_by_one_of_three_bad)
 ALLOCATES(still_held_ok)
 
 // A variable that shares its block passes it on.
@@ -293,6 +297,57 @@ SCENE void dropped(int never) {
     KEEP(both);
 }
 
+// Variables that hold the same on each way do so where the ways meet.
+SCENE void parts_of_one_way(int cut) {
+    char* whole = NULL;
+    char* part = NULL;
+    char* end = NULL;
+    if (cut) {
+        whole = cut_on_one_way_bad();
+        part = whole + 1;
+        end = whole + 2;
+        KEEP(whole);
+    }
+    whole = NULL;
+    KEEP(whole);
+    part = NULL;
+    KEEP(part);
+    end = NULL; // loss(cut_on_one_way_bad): overwritten end
+    KEEP(end);
+}
+
+SCENE void copied_either_way(int forth) {
+    char* one = copied_either_way_bad();
+    char* two = one;
+    KEEP(two);
+    if (!forth) {
+        one = two;
+    }
+    KEEP(one);
+    one = NULL;
+    KEEP(one);
+    two = NULL; // loss(copied_either_way_bad): overwritten two
+    KEEP(two);
+}
+
+SCENE void held_by_some(int all) {
+    char* whole = all ? held_by_three_bad() : held_by_one_of_three_bad();
+    char* part = NULL;
+    char* end = NULL;
+    if (all) {
+        part = whole + 1;
+        end = whole + 2;
+        KEEP(part);
+    }
+    KEEP(whole);
+    whole = NULL; // loss(held_by_one_of_three_bad): overwritten whole
+    KEEP(whole);
+    part = NULL;
+    KEEP(part);
+    end = NULL; // loss(held_by_three_bad): overwritten end
+    KEEP(end);
+}
+
 static pthread_key_t key;
 
 static void* leave_to_library(void* unused) {
@@ -321,6 +376,11 @@ int main(int argc, char** argv) {
     rare_way(argc > 0);
     usual_way(argc > 9);
     dropped(argc > 9);
+    parts_of_one_way(argc > 0);
+    copied_either_way(argc > 9);
+    copied_either_way(argc > 0);
+    held_by_some(argc > 0);
+    held_by_some(argc > 9);
     call(take_over);
     call_in_library(take_over);
     scrub();
