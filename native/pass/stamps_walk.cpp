@@ -7,8 +7,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Constants.h"
 
-#include <optional>
-
 namespace leakline {
 
 namespace {
@@ -25,85 +23,7 @@ llvm::Value* pointer_behind(llvm::Value* value) {
     }
 }
 
-Hold held_by(unsigned variable) {
-    return shared + 2 * variable;
-}
-
-Hold null_or_held_by(unsigned variable) {
-    return held_by(variable) + 1;
-}
-
-// The same, but null is possible, too.
-Hold or_null(Hold hold) {
-    return hold < shared ? hold : hold | 1;
-}
-
-Hold join(Hold a, Hold b) {
-    if (a == b) {
-        return a;
-    }
-    if (a == nothing || b == nothing || or_null(a) == or_null(b)) {
-        return or_null(a == nothing ? b : a);
-    }
-    return a < alone && b < alone ? memory : alone;
-}
-
-// True when another variable surely holds the same.
-bool is_exact(Hold hold) {
-    return hold >= shared && hold != or_null(hold);
-}
-
-unsigned holder_of(Hold hold) {
-    return (hold - shared) / 2;
-}
-
-// The variable that stands for all which surely hold the same as this one.
-unsigned first_of_same(const State& state, unsigned variable) {
-    while (is_exact(state[variable])) {
-        variable = holder_of(state[variable]);
-    }
-    return variable;
-}
-
-bool hold_same(const State& state, unsigned one, unsigned other) {
-    return first_of_same(state, one) == first_of_same(state, other) ||
-           (state[one] == nothing && state[other] == nothing);
-}
-
-// The first variable before this one that holds the same on both ways.
-std::optional<unsigned> same_on_both(const State& a, const State& b,
-                                     unsigned variable) {
-    for (unsigned i = 0; i < variable; i++) {
-        if (hold_same(a, i, variable) && hold_same(b, i, variable)) {
-            return i;
-        }
-    }
-    return std::nullopt;
-}
-
-// What a state knows of a variable that holds `other` in another state. Two that hold
-// nothing hold the same.
-Hold seen_from(const State& state, unsigned variable, Hold other) {
-    bool is_same = state[variable] == nothing && other >= shared &&
-                   state[holder_of(other)] == nothing;
-    return is_same ? other : state[variable];
-}
-
 } // namespace
-
-State join(const State& a, const State& b) {
-    State joined;
-    joined.reserve(a.size());
-    for (unsigned i = 0; i < a.size(); i++) {
-        Hold hold = join(seen_from(a, i, b[i]), seen_from(b, i, a[i]));
-        if (!is_exact(hold) && (is_exact(a[i]) || is_exact(b[i]))) {
-            std::optional<unsigned> same = same_on_both(a, b, i);
-            hold = same ? held_by(*same) : hold;
-        }
-        joined.push_back(hold);
-    }
-    return joined;
-}
 
 // The block that a result led to may be the memory that others were read from.
 void Walk::step(llvm::Instruction& instruction) {

@@ -2,27 +2,13 @@
 // hold, and finds the drops.
 #pragma once
 #include "stamps_flow.h"
+#include "stamps_holds.h"
 
 #include "llvm/ADT/DenseMap.h"
 
 #include <vector>
 
 namespace leakline {
-
-// What is known of the value of a variable. From `shared` on: which other variable
-// holds the same, and whether this one may be null instead.
-using Hold = unsigned;
-inline constexpr Hold nothing = 0; // null, or no pointer to the heap
-inline constexpr Hold caller = 1;  // the function's caller holds it, or will
-inline constexpr Hold memory =
-    2; // some memory holds it since it was read or written there
-inline constexpr Hold alone = 3; // nobody else may hold it
-inline constexpr Hold shared = 4;
-
-using State = std::vector<Hold>; // by the number of the variable
-
-// What is known where two ways meet.
-State join(const State& a, const State& b);
 
 // A value that was read from a variable or from memory in the current block.
 struct Reading {
