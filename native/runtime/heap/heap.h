@@ -23,8 +23,8 @@ void ll_heap_keep_twins(void);
 // From words to their twins; 0 when there are none.
 uintptr_t ll_heap_twin_distance(void);
 
-// To be called before the heap starts: blocks are to begin at multiples of so many
-// bytes, 16 or 32, so that no two lie within the same ones.
+// To be called before the heap starts: all blocks are to begin at multiples of so many
+// bytes, 16 or 32; it is 16 otherwise.
 void ll_heap_align_blocks(uint32_t multiple_bytes);
 
 // The functions below serve any thread and any signal handler, set no errno, and leave

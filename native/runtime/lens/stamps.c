@@ -18,8 +18,6 @@
 #include "patch/shadow.h"
 #include "patch/site_hooks.h"
 
-enum { GRANULE = LL_GRANULE_BYTES };
-
 // Of memory that is unmapped, so much is read at a time: the stack may be a signal's.
 enum { PIECE_BYTES = 1024 };
 
@@ -254,7 +252,7 @@ static struct ll_stamp read_stamp(struct ll_granule_stamp raw) {
 struct ll_stamp ll_stamp_latest(uintptr_t block, size_t size_bytes) {
     struct ll_granule_stamp latest = {0};
     uintptr_t granule = block;
-    for (uintptr_t at = block; at <= block + size_bytes; at += GRANULE) {
+    for (uintptr_t at = block; at <= block + size_bytes; at += LL_GRANULE_BYTES) {
         struct ll_granule_stamp candidate = *ll_stamp_of(at);
         if (ll_stamp_clock(candidate) > ll_stamp_clock(latest)) {
             latest = candidate;
@@ -281,5 +279,5 @@ uint64_t ll_stamp_rename(uintptr_t block, size_t size_bytes, ll_node_renaming* r
         *stamp =
             ll_stamp_pack(latest.clock, ll_stamp_caller(*stamp), rename(latest.place));
     }
-    return size_bytes / GRANULE / STAMPS_PER_WORD + 1;
+    return size_bytes / LL_GRANULE_BYTES / STAMPS_PER_WORD + 1;
 }
