@@ -25,14 +25,15 @@ class Flow {
           callers_keep_(callers_keep), destinations_(function) {
     }
 
-    std::vector<Drop> drops();
+    Drops drops();
 
   private:
     void find_states();
     State walk_through(llvm::BasicBlock& block, State state) const;
     void join_destinations();
     std::vector<Drop> drops_in(llvm::BasicBlock& block, State state,
-                               const llvm::Instruction* end) const;
+                               const llvm::Instruction* end,
+                               std::vector<SoleChange>* changes) const;
     const llvm::Instruction* first_event(llvm::BasicBlock& block) const;
     std::vector<Drop> drops_by_way(llvm::BasicBlock& block,
                                    const llvm::Instruction* end) const;
@@ -49,9 +50,9 @@ class Flow {
     llvm::DenseMap<llvm::BasicBlock*, State> exits_;
 };
 
-std::vector<Drop> Flow::drops() {
+Drops Flow::drops() {
     find_states();
-    std::vector<Drop> drops;
+    Drops found;
     for (llvm::BasicBlock& block : function_) {
         auto entry = entries_.find(&block);
         if (entry == entries_.end()) {
@@ -60,15 +61,16 @@ std::vector<Drop> Flow::drops() {
         const llvm::Instruction* event = first_event(block);
         std::vector<Drop> apart = drops_by_way(block, event);
         bool is_before_event = !apart.empty();
-        for (const Drop& drop : drops_in(block, entry->second, nullptr)) {
+        for (const Drop& drop :
+             drops_in(block, entry->second, nullptr, &found.changes)) {
             is_before_event &= event == nullptr || drop.at->comesBefore(event);
             if (!is_before_event) {
                 apart.push_back(drop);
             }
         }
-        llvm::append_range(drops, apart);
+        llvm::append_range(found.drops, apart);
     }
-    return drops;
+    return found;
 }
 
 // True when more is possible in a state than was known.
@@ -83,7 +85,7 @@ bool join_into(States& states, const Key& key, const State& state) {
 
 void Flow::find_states() {
     std::pair first(&function_.getEntryBlock(), any_destination);
-    states_[first] = State(slots_.variables.size(), nothing);
+    states_[first] = State(slots_.variables.size());
     std::vector pending = {first};
     while (!pending.empty()) {
         auto [block, destination] = pending.back();
@@ -99,7 +101,7 @@ void Flow::find_states() {
 }
 
 State Flow::walk_through(llvm::BasicBlock& block, State state) const {
-    Walk walk(slots_, losing_, callers_keep_, state, nullptr);
+    Walk walk(slots_, losing_, callers_keep_, state, nullptr, nullptr);
     for (llvm::Instruction& instruction : block) {
         walk.step(instruction);
     }
@@ -114,9 +116,10 @@ void Flow::join_destinations() {
 }
 
 std::vector<Drop> Flow::drops_in(llvm::BasicBlock& block, State state,
-                                 const llvm::Instruction* end) const {
+                                 const llvm::Instruction* end,
+                                 std::vector<SoleChange>* changes) const {
     std::vector<Drop> drops;
-    Walk walk(slots_, losing_, callers_keep_, state, &drops);
+    Walk walk(slots_, losing_, callers_keep_, state, &drops, changes);
     for (llvm::Instruction& instruction : block) {
         if (&instruction == end) {
             break;
@@ -129,8 +132,8 @@ std::vector<Drop> Flow::drops_in(llvm::BasicBlock& block, State state,
 // Up to there each variable loses at most what it had at the start of the block. Null
 // when that is so for the whole block.
 const llvm::Instruction* Flow::first_event(llvm::BasicBlock& block) const {
-    State state(slots_.variables.size(), nothing);
-    Walk walk(slots_, losing_, callers_keep_, state, nullptr);
+    State state(slots_.variables.size());
+    Walk walk(slots_, losing_, callers_keep_, state, nullptr, nullptr);
     llvm::SmallSet<int, 8> changed;
     for (const llvm::Instruction& instruction : block) {
         int variable = walk.changed_variable(instruction);
@@ -162,7 +165,7 @@ std::vector<Drop> Flow::drops_by_way(llvm::BasicBlock& block,
             continue;
         }
         std::vector<std::pair<llvm::Instruction*, unsigned>> own;
-        for (Drop drop : drops_in(block, state->second, end)) {
+        for (Drop drop : drops_in(block, state->second, end, nullptr)) {
             own.emplace_back(drop.at, drop.variable);
             drop.from = from;
             all.push_back(drop);
@@ -197,8 +200,7 @@ std::vector<Drop> joined(std::vector<Drop> known, llvm::ArrayRef<Drop> unknown) 
 
 } // namespace
 
-std::vector<Drop> find_drops(llvm::Function& function, const Slots& slots,
-                             const Losing& losing) {
+Drops find_drops(llvm::Function& function, const Slots& slots, const Losing& losing) {
     if (slots.variables.empty()) {
         return {};
     }
@@ -206,10 +208,12 @@ std::vector<Drop> find_drops(llvm::Function& function, const Slots& slots,
     if (function.isPresplitCoroutine()) {
         return Flow(function, slots, losing, false).drops();
     }
-    std::vector<Drop> drops = Flow(function, slots, losing, true).drops();
-    return function.hasAddressTaken()
-               ? joined(std::move(drops), Flow(function, slots, losing, false).drops())
-               : drops;
+    Drops found = Flow(function, slots, losing, true).drops();
+    if (function.hasAddressTaken()) {
+        found.drops = joined(std::move(found.drops),
+                             Flow(function, slots, losing, false).drops().drops);
+    }
+    return found;
 }
 
 } // namespace leakline

@@ -60,7 +60,7 @@ void instrument(llvm::Function& function, const Tools& tools) {
     std::vector<Temporary> temporaries =
         find_temporaries(function, slots, tools.losing);
     slots.ends_of_results = ends_of_results(temporaries);
-    std::vector<Drop> drops = find_drops(function, slots, tools.losing);
+    Drops drops = find_drops(function, slots, tools.losing);
     MemoryAccesses accesses = find_memory_accesses(function, slots);
     std::vector<llvm::AllocaInst*> rooms = find_dynamic_room(function);
 

@@ -24,6 +24,7 @@ std::string name_of(const Slot& slot) {
 struct Tracked {
     const Slot* slot = nullptr;
     llvm::AllocaInst* birth = nullptr; // the number of the birth
+    llvm::AllocaInst* sole = nullptr;  // what it holds alone; null: what it holds
     Births births;
 };
 
@@ -54,6 +55,12 @@ void keep_in_memory(const Slot& slot) {
     }
 }
 
+// Nothing may stand between a tail call and its return.
+llvm::Instruction* place_before(llvm::Instruction* end) {
+    llvm::CallInst* call = end->getParent()->getTerminatingMustTailCall();
+    return call != nullptr && end->isTerminator() ? call : end;
+}
+
 class Noter {
   public:
     Noter(const Slots& slots, llvm::Function& function, const Tools& tools)
@@ -61,11 +68,14 @@ class Noter {
           start_(start_of(function)) {
     }
 
-    void note(llvm::ArrayRef<Drop> drops);
+    void note(const Drops& found);
 
   private:
     void find_exits();
     void track(llvm::ArrayRef<Drop> drops);
+    void follow_soles(const Drops& found);
+    void change_sole(const SoleChange& change, llvm::Instruction* before);
+    llvm::AllocaInst* sole_of(unsigned variable) const;
     void follow_births(Tracked& tracked);
     void clear(const Slot& slot);
     void clear_outside(const Slot& slot);
@@ -84,16 +94,17 @@ class Noter {
     std::vector<Tracked> tracked_; // by the number of the variable
 };
 
-void Noter::note(llvm::ArrayRef<Drop> drops) {
+void Noter::note(const Drops& found) {
     find_exits();
-    track(drops);
+    track(found.drops);
+    follow_soles(found);
     for (const Slot& slot : slots_.variables) {
         clear(slot);
     }
     for (const Slot& slot : slots_.in_memory) {
         clear(slot);
     }
-    for (const Drop& one : drops) {
+    for (const Drop& one : found.drops) {
         drop(one);
     }
     for (const Slot& slot : slots_.in_memory) {
@@ -176,6 +187,60 @@ void Noter::follow_births(Tracked& tracked) {
     tracked.births = tools_.sites.births(lines);
 }
 
+// What a drop notes is then null on ways on which somebody else holds the same.
+void Noter::follow_soles(const Drops& found) {
+    if (function_.hasOptNone() || function_.isPresplitCoroutine()) {
+        return;
+    }
+    for (const Drop& drop : found.drops) {
+        Tracked& tracked = tracked_[drop.variable];
+        if (drop.depends_on_way && !drop.only_outside && tracked.sole == nullptr) {
+            llvm::AllocaInst* place = tracked.slot->place;
+            llvm::IRBuilder<> builder(place);
+            llvm::Type* type = place->getAllocatedType();
+            tracked.sole = builder.CreateAlloca(type, nullptr, "leakline.sole");
+            llvm::IRBuilder<> start(start_);
+            start.CreateStore(llvm::Constant::getNullValue(type), tracked.sole);
+        }
+    }
+    // Several changes behind one instruction stay in their order.
+    llvm::DenseMap<llvm::Instruction*, llvm::Instruction*> next;
+    for (const SoleChange& change : found.changes) {
+        next.try_emplace(change.at, change.at->getNextNode());
+    }
+    for (const SoleChange& change : found.changes) {
+        bool is_before = change.when == SoleChange::When::before;
+        change_sole(change, is_before ? place_before(change.at) : next[change.at]);
+    }
+}
+
+void Noter::change_sole(const SoleChange& change, llvm::Instruction* before) {
+    llvm::AllocaInst* sole = tracked_[change.variable].sole;
+    if (sole == nullptr) {
+        return;
+    }
+    llvm::IRBuilder<> builder(before);
+    llvm::Type* type = sole->getAllocatedType();
+    auto now = [&]() -> llvm::Value* {
+        switch (change.sole) {
+        case Sole::nothing:
+            return llvm::Constant::getNullValue(type);
+        case Sole::value:
+            return builder.CreateLoad(type, slots_.variables[change.variable].place);
+        case Sole::of_variable:
+            return builder.CreateLoad(type, sole_of(change.other));
+        }
+        llvm_unreachable("all kinds are told apart");
+    };
+    builder.CreateStore(now(), sole);
+}
+
+// Where the companion of a variable is; without one the variable itself.
+llvm::AllocaInst* Noter::sole_of(unsigned variable) const {
+    llvm::AllocaInst* sole = tracked_[variable].sole;
+    return sole != nullptr ? sole : slots_.variables[variable].place;
+}
+
 void Noter::clear(const Slot& slot) {
     if (slot.starts.empty()) {
         clear_at(slot, start_);
@@ -210,12 +275,6 @@ void Noter::clear_at(const Slot& slot, llvm::Instruction* before) {
                          slot.place->getAlign());
 }
 
-// Nothing may stand between a tail call and its return.
-llvm::Instruction* place_before(llvm::Instruction* end) {
-    llvm::CallInst* call = end->getParent()->getTerminatingMustTailCall();
-    return call != nullptr && end->isTerminator() ? call : end;
-}
-
 // True when a value is there before the block that its use is in.
 bool is_there_before(const llvm::Value* value) {
     return llvm::isa<llvm::Constant, llvm::Argument>(value);
@@ -238,7 +297,8 @@ llvm::Value* Noter::site_of(const Drop& drop, llvm::IRBuilder<>& builder) {
 
 void Noter::drop(const Drop& drop) {
     const Tracked& tracked = tracked_[drop.variable];
-    llvm::AllocaInst* place = tracked.slot->place;
+    llvm::AllocaInst* place =
+        drop.only_outside ? tracked.slot->place : sole_of(drop.variable);
     llvm::DebugLoc where = drop.at->getDebugLoc();
     llvm::Instruction* before =
         drop.from != nullptr ? drop.from->getTerminator() : place_before(drop.at);
@@ -307,8 +367,8 @@ void Noter::end_at(const Slot& slot, llvm::Instruction* end) {
 
 } // namespace
 
-void note_variables(const Slots& slots, llvm::ArrayRef<Drop> drops,
-                    llvm::Function& function, const Tools& tools) {
+void note_variables(const Slots& slots, const Drops& drops, llvm::Function& function,
+                    const Tools& tools) {
     Noter(slots, function, tools).note(drops);
 }
 

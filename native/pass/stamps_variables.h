@@ -7,7 +7,7 @@ namespace leakline {
 
 // Also makes every slot empty when its scope begins: what the memory held before is
 // nobody's reference.
-void note_variables(const Slots& slots, llvm::ArrayRef<Drop> drops,
-                    llvm::Function& function, const Tools& tools);
+void note_variables(const Slots& slots, const Drops& drops, llvm::Function& function,
+                    const Tools& tools);
 
 } // namespace leakline

@@ -29,7 +29,7 @@ llvm::Value* pointer_behind(llvm::Value* value) {
 void Walk::step(llvm::Instruction& instruction) {
     follow(instruction);
     if (slots_.ends_of_results.contains(&instruction)) {
-        lose();
+        lose(instruction);
     }
 }
 
@@ -47,15 +47,15 @@ void Walk::follow(llvm::Instruction& instruction) {
         auto passing = slots_.passing.find(store->getPointerOperand());
         if (passing != slots_.passing.end()) {
             if (passing->second) {
-                keep(store->getValueOperand(), caller);
+                keep(*store, store->getValueOperand(), caller);
             }
             return;
         }
         if (may_overwrite_pointer(*store)) {
-            lose();
+            lose(*store);
             // What lies in the heap may be reachable through this variable only.
             if (llvm::isa<llvm::Constant>(store->getPointerOperand())) {
-                keep(store->getValueOperand(), memory);
+                keep(*store, store->getValueOperand(), memory);
             }
         }
         return;
@@ -78,7 +78,7 @@ void Walk::follow(llvm::Instruction& instruction) {
         return;
     }
     if (may_lose(instruction)) {
-        lose();
+        lose(instruction);
     }
     if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
         release(*call);
@@ -96,16 +96,19 @@ void Walk::release(llvm::CallBase& call) {
         auto variable = static_cast<unsigned>(reading->second.variable);
         if (reading->second.version == versions_[variable] &&
             state_[variable] < shared) {
-            pass_on_nothing(variable);
+            pass_on_nothing(call, variable);
         }
     }
 }
 
-void Walk::pass_on_nothing(unsigned variable) {
-    state_[variable] = nothing;
-    for (Hold& hold : state_) {
-        hold = or_null(hold) == null_or_held_by(variable) ? nothing : hold;
+void Walk::pass_on_nothing(llvm::Instruction& at, unsigned variable) {
+    for (unsigned i = 0; i < state_.size(); i++) {
+        if (i == variable || or_null(state_[i]) == null_or_held_by(variable)) {
+            state_.set(i, nothing);
+            change(SoleChange::When::before, at, i, Sole::nothing);
+        }
     }
+    state_.replace_holder(variable, for_good);
 }
 
 void Walk::read(llvm::LoadInst& load) {
@@ -122,9 +125,12 @@ void Walk::read(llvm::LoadInst& load) {
 
 void Walk::write(llvm::StoreInst& store, unsigned variable) {
     if (is_step_of(store)) {
+        if (state_[variable] == alone && !state_.is_alone_sometimes(variable)) {
+            change(SoleChange::When::after, store, variable, Sole::value);
+        }
         return;
     }
-    bool is_kept = pass_on(variable);
+    bool is_kept = pass_on(store, variable);
     if (!is_kept && state_[variable] == alone) {
         drop(store, variable);
     }
@@ -133,22 +139,29 @@ void Walk::write(llvm::StoreInst& store, unsigned variable) {
         hold = caller;
     }
     forget(variable);
-    state_[variable] = or_null(hold) == null_or_held_by(variable) ? alone : hold;
-    put_in_order(variable);
+    state_.set(variable, or_null(hold) == null_or_held_by(variable) ? alone : hold);
+    change(SoleChange::When::after, store, variable,
+           state_[variable] == alone ? Sole::value : Sole::nothing);
+    put_in_order(store, variable);
 }
 
 // Of variables that hold the same, the first stands for the others: so no two stand for
 // each other, and ways on which one was copied in different directions know the same.
-void Walk::put_in_order(unsigned variable) {
+void Walk::put_in_order(llvm::Instruction& at, unsigned variable) {
     while (is_exact(state_[variable]) && holder_of(state_[variable]) > variable) {
         unsigned holder = holder_of(state_[variable]);
-        state_[variable] = state_[holder];
-        for (Hold& other : state_) {
-            if (other >= shared && holder_of(other) == holder) {
-                other = other - held_by(holder) + held_by(variable);
+        state_.inherit(variable, holder);
+        if (state_[variable] == alone) {
+            change(SoleChange::When::after, at, variable, Sole::of_variable, holder);
+        }
+        for (unsigned i = 0; i < state_.size(); i++) {
+            if (state_[i] >= shared && holder_of(state_[i]) == holder) {
+                state_.set(i, state_[i] - held_by(holder) + held_by(variable));
             }
         }
-        state_[holder] = held_by(variable);
+        state_.set(holder, held_by(variable));
+        change(SoleChange::When::after, at, holder, Sole::nothing);
+        state_.replace_holder(holder, variable);
     }
 }
 
@@ -163,18 +176,19 @@ void Walk::end(llvm::IntrinsicInst& call) {
     int found = variable_at(place);
     if (found < 0) {
         if (slots_.is_in_memory(place)) {
-            lose();
+            lose(call);
         }
         return;
     }
     auto variable = static_cast<unsigned>(found);
-    bool is_kept = pass_on(variable) || is_returned(variable, *call.getParent());
+    bool is_kept = pass_on(call, variable) || is_returned(variable, *call.getParent());
     if (call.getIntrinsicID() == llvm::Intrinsic::lifetime_end && !is_kept &&
         state_[variable] == alone) {
         drop(call, variable);
     }
     forget(variable);
-    state_[variable] = nothing;
+    state_.set(variable, nothing);
+    change(SoleChange::When::after, call, variable, Sole::nothing);
 }
 
 // What the function returns goes on living in its caller.
@@ -198,39 +212,80 @@ void Walk::leave(llvm::Instruction& instruction) {
 }
 
 // A reference may be gone from memory: what memory held is no longer sure.
-void Walk::lose() {
+void Walk::lose(llvm::Instruction& at, std::optional<unsigned> but) {
     memory_version_++;
-    for (Hold& hold : state_) {
-        hold = hold == memory ? alone : hold;
+    for (unsigned i = 0; i < state_.size(); i++) {
+        bool may_be_in_memory = state_[i] == memory || state_.is_covered(i, by_memory);
+        if (may_be_in_memory && i != but) {
+            hold_alone(at, i);
+        }
     }
 }
 
 // The block that is lost may be the memory that held what others were read from.
 void Walk::drop(llvm::Instruction& at, unsigned variable) {
     if (drops_ != nullptr) {
-        drops_->push_back({&at, variable, false, nullptr});
+        bool depends_on_way = state_.is_alone_sometimes(variable);
+        drops_->push_back({&at, variable, false, depends_on_way, nullptr});
     }
-    lose();
+    lose(at, variable);
 }
 
 // A variable is about to hold something else. True when another one surely holds what
 // it held; that one then stands for it.
-bool Walk::pass_on(unsigned variable) {
-    auto heir = llvm::find(state_, held_by(variable));
-    bool has_heir = heir != state_.end();
-    Hold others = alone;
-    if (has_heir) {
-        *heir = state_[variable];
-        others = held_by(static_cast<unsigned>(heir - state_.begin()));
+bool Walk::pass_on(llvm::Instruction& at, unsigned variable) {
+    if (is_exact(state_[variable])) {
+        pass_on_covers(at, holder_of(state_[variable]), variable);
     }
-    for (Hold& hold : state_) {
-        if (hold == held_by(variable)) {
-            hold = others;
-        } else if (hold == null_or_held_by(variable)) {
-            hold = or_null(others);
+    const std::vector<Hold>& holds = state_.holds();
+    auto heir = llvm::find(holds, held_by(variable));
+    bool has_heir = heir != holds.end();
+    if (has_heir) {
+        pass_on_to(at, static_cast<unsigned>(heir - holds.begin()), variable);
+    }
+    for (unsigned i = 0; i < state_.size(); i++) {
+        if (state_[i] == null_or_held_by(variable) || state_.is_covered(i, variable)) {
+            hold_alone(at, i);
         }
     }
     return has_heir;
+}
+
+// What others share with a variable, they share with its heir from now on.
+void Walk::pass_on_to(llvm::Instruction& at, unsigned heir, unsigned variable) {
+    bool relies_on_heir = state_.is_covered(variable, heir);
+    state_.inherit(heir, variable);
+    if (relies_on_heir) {
+        hold_alone(at, heir);
+    } else if (state_[heir] == alone) {
+        change(SoleChange::When::before, at, heir, Sole::of_variable, variable);
+    }
+    for (unsigned i = 0; i < state_.size(); i++) {
+        if (or_null(state_[i]) == null_or_held_by(variable)) {
+            state_.set(i, state_[i] - held_by(variable) + held_by(heir));
+        }
+    }
+    pass_on_covers(at, heir, variable);
+}
+
+void Walk::pass_on_covers(llvm::Instruction& at, unsigned heir, unsigned variable) {
+    if (state_.is_covered(heir, variable)) {
+        hold_alone(at, heir);
+    }
+    state_.replace_holder(variable, heir);
+}
+
+// On whichever way, from now on nobody else may hold what a variable holds.
+void Walk::hold_alone(llvm::Instruction& at, unsigned variable) {
+    state_.set(variable, alone);
+    change(SoleChange::When::before, at, variable, Sole::value);
+}
+
+void Walk::change(SoleChange::When when, llvm::Instruction& at, unsigned variable,
+                  Sole sole, unsigned other) {
+    if (changes_ != nullptr) {
+        changes_->push_back({when, &at, variable, sole, other});
+    }
 }
 
 void Walk::forget(unsigned variable) {
@@ -238,14 +293,15 @@ void Walk::forget(unsigned variable) {
 }
 
 // The variable that a value was just read from shares it with another holder.
-void Walk::keep(llvm::Value* value, Hold hold) {
+void Walk::keep(llvm::Instruction& at, llvm::Value* value, Hold hold) {
     auto reading = readings_.find(pointer_behind(value));
     if (reading == readings_.end() || reading->second.variable < 0) {
         return;
     }
     auto variable = static_cast<unsigned>(reading->second.variable);
     if (reading->second.version == versions_[variable] && state_[variable] == alone) {
-        state_[variable] = hold;
+        state_.set(variable, hold);
+        change(SoleChange::When::after, at, variable, Sole::nothing);
     }
 }
 

@@ -51,6 +51,16 @@ ALLOCATES(cut_on_one_way_bad)
 ALLOCATES(copied_either_way_bad)
 ALLOCATES(held_by_three_bad)
 ALLOCATES(held_by_one_of_three_bad)
+ALLOCATES(whole_gone_early_bad)
+ALLOCATES(whole_kept_early_bad)
+ALLOCATES(forgotten_on_one_way_bad)
+ALLOCATES(remembered_on_one_way_bad)
+ALLOCATES(read_later_bad)
+ALLOCATES(replaced_in_loop_bad)
+ALLOCATES(replacing_in_loop_bad)
+ALLOCATES(passed_on_twice_bad)
+ALLOCATES(kept_twice_bad)
+ALLOCATES(freed_elsewhere_bad)
 ALLOCATES(still_held_ok)
 
 // A variable that shares its block passes it on.
@@ -348,6 +358,121 @@ SCENE void held_by_some(int all) {
     KEEP(end);
 }
 
+// Which way was taken matters only long after the ways met.
+SCENE void holder_on_one_way(int gone) {
+    char* whole = gone ? whole_gone_early_bad() : whole_kept_early_bad();
+    char* part = whole + 1;
+    KEEP(part);
+    if (gone) {
+        whole = NULL;
+    }
+    KEEP(whole);
+    forget_held();
+    part = NULL; // loss(whole_gone_early_bad): overwritten part
+    KEEP(part);
+    forget_held();
+    whole = NULL; // loss(whole_kept_early_bad): overwritten whole
+    KEEP(whole);
+}
+
+SCENE void memory_on_one_way(int forgotten) {
+    shared.held = forgotten ? forgotten_on_one_way_bad() : remembered_on_one_way_bad();
+    KEEP(&shared);
+    char* reading = shared.held;
+    KEEP(reading);
+    if (forgotten) {
+        forget_held();
+    }
+    use(reading);
+    KEEP(reading);
+    reading = NULL; // loss(forgotten_on_one_way_bad): overwritten reading
+    KEEP(reading);
+    use(reading);
+    shared.held = NULL; // loss(remembered_on_one_way_bad): overwritten shared.held
+    KEEP(&shared);
+}
+
+SCENE void read_or_new(int new) {
+    shared.held = new ? NULL : read_later_bad();
+    KEEP(&shared);
+    char* block = NULL;
+    if (new) {
+        block = malloc(8);
+    } else {
+        block = shared.held;
+    }
+    KEEP(block);
+    use(block);
+    shared.held = NULL;
+    KEEP(&shared);
+    if (new) {
+        free(block);
+    }
+    use(block);
+    block = NULL; // loss(read_later_bad): overwritten block
+    KEEP(block);
+}
+
+// As interpreters do: a variable points into a block that hardly ever changes.
+SCENE void table_in_loop(int turns) {
+    char* table = replaced_in_loop_bad();
+    char* place = NULL;
+    for (int turn = 0; turn < turns; turn++) {
+        place = table + turn; // loss(replaced_in_loop_bad): overwritten place
+        KEEP(place);
+        use(place);
+        if (turn == 1) {
+            table = replacing_in_loop_bad();
+        }
+        KEEP(table);
+    }
+    table = NULL;
+    KEEP(table);
+    use(place);
+} // loss(replacing_in_loop_bad): out-of-scope place
+
+// What is known of a variable on one way goes on in another one.
+SCENE void heir_on_one_way(int gone) {
+    char* whole = gone ? passed_on_twice_bad() : kept_twice_bad();
+    char* part = whole + 1;
+    KEEP(part);
+    if (gone) {
+        whole = other;
+    }
+    KEEP(whole);
+    forget_held();
+    char* copy = part;
+    KEEP(copy);
+    part = NULL;
+    KEEP(part);
+    forget_held();
+    copy = NULL; // loss(passed_on_twice_bad): overwritten copy
+    KEEP(copy);
+    forget_held();
+    whole = NULL; // loss(kept_twice_bad): overwritten whole
+    KEEP(whole);
+}
+
+// What the block of one way was is no reference after it was freed.
+SCENE void freed_on_one_way(int freed) {
+    char* whole = freed_elsewhere_bad();
+    char* part = whole + 1;
+    KEEP(part);
+    if (freed) {
+        char* own = malloc(8);
+        part = own;
+        KEEP(part);
+        free(own);
+    }
+    forget_held();
+    KEEP(part);
+    part = NULL;
+    KEEP(part);
+    forget_held();
+    whole = NULL; // loss(freed_elsewhere_bad): overwritten whole
+    KEEP(whole);
+}
+
 static pthread_key_t key;
 
 static void* leave_to_library(void* unused) {
@@ -381,6 +506,17 @@ int main(int argc, char** argv) {
     copied_either_way(argc > 0);
     held_by_some(argc > 0);
     held_by_some(argc > 9);
+    holder_on_one_way(argc > 0);
+    holder_on_one_way(argc > 9);
+    memory_on_one_way(argc > 0);
+    memory_on_one_way(argc > 9);
+    read_or_new(argc > 0);
+    read_or_new(argc > 9);
+    table_in_loop(argc + 3);
+    heir_on_one_way(argc > 0);
+    heir_on_one_way(argc > 9);
+    freed_on_one_way(argc > 0);
+    freed_on_one_way(argc > 9);
     call(take_over);
     call_in_library(take_over);
     scrub();
