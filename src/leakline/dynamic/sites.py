@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import takewhile
 
 from leakline.dynamic.stack_table import StackTable
@@ -10,7 +11,9 @@ from leakline.model.finding import Cause, Loss
 from leakline.model.stack import Frame, Naming, Stack
 from leakline.recording._format import Node
 from leakline.symbols.demangle import demangle
-from leakline.symbols.resolve import Address
+from leakline.symbols.dwarf_unit import DwarfUnits, open_units
+from leakline.symbols.inlined_calls import inlined_starts
+from leakline.symbols.resolve import Address, Module, debug_files, resolve
 from leakline.symbols.sites import Site, SiteCause, read_site
 
 _CAUSES = {
@@ -72,8 +75,9 @@ def _stack(number: int, builder: StackBuilder) -> Stack:
 
     The call stack was taken when the first loss in the same context was noted, maybe at
     another site of the same function. So its innermost frames are those of the function
-    as a whole; what the compiler inlined into it is kept as far as it leads to the site,
-    and lines are left out that may be those of another site.
+    as a whole; what the compiler inlined into it is kept as far as it leads to the site.
+    Otherwise the debug information may tell how the site's function came to be there;
+    where it does not, lines are left out that may be those of another site.
     """
     whole = builder.stack(number)
     lost, *others = whole.frames
@@ -84,7 +88,9 @@ def _stack(number: int, builder: StackBuilder) -> Stack:
     if lost.function in names:
         around = around[names.index(lost.function) + 1 :]
     else:
-        around = [replace(frame, line=0, column=0) for frame in around[-1:]]
+        around = _ways_in(number, helpers, builder) or [
+            replace(frame, line=0, column=0) for frame in around[-1:]
+        ]
     frames = (lost, *around, *others[helpers + inlined + 1 :])
     left_out = len(whole.frames) - len(frames)
     folded_at = whole.folded_at
@@ -93,6 +99,40 @@ def _stack(number: int, builder: StackBuilder) -> Stack:
         frames=frames,
         folded_at=None if folded_at is None else max(folded_at - left_out, 1),
     )
+
+
+def _ways_in(number: int, helpers: int, builder: StackBuilder) -> list[Frame]:
+    """The calls that lead to the site's function where it is inlined, innermost first.
+
+    Empty when the debug information does not tell, or there is more than one way.
+    """
+    site = _site_of(number, builder)
+    callers = builder.table.path(number)[1:]
+    if site is None or len(callers) <= helpers:
+        return []
+    module, offset = builder.table.addresses[callers[helpers].address]
+    ways = _inlined_ways(module, offset, site.function)
+    return list(ways[0]) if len(ways) == 1 else []
+
+
+@lru_cache(maxsize=1024)
+def _inlined_ways(module: Module, offset: int, symbol: str) -> list[tuple[Frame, ...]]:
+    """The different ways in which a function is inlined in the one at an address."""
+    units = _units(module)
+    starts = inlined_starts(units, offset, symbol) if units is not None else []
+    frames = resolve({module: starts}).frames.values()
+    return list(dict.fromkeys(_callers_of(symbol, calls) for calls in frames))
+
+
+@lru_cache(maxsize=4)
+def _units(module: Module) -> DwarfUnits | None:
+    return open_units(debug_files(module))
+
+
+def _callers_of(symbol: str, calls: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    names = [frame.symbol or frame.function for frame in calls]
+    place = names.index(symbol) if symbol in names else len(names)
+    return tuple(replace(frame, offset=0) for frame in calls[place + 1 :])
 
 
 def _is_helper(frame: Frame) -> bool:
