@@ -24,7 +24,7 @@ std::string name_of(const Slot& slot) {
 struct Tracked {
     const Slot* slot = nullptr;
     llvm::AllocaInst* birth = nullptr; // the number of the birth
-    llvm::AllocaInst* sole = nullptr;  // what it holds alone; null: what it holds
+    llvm::AllocaInst* sole = nullptr;  // what it holds alone; null: not followed
     Births births;
 };
 

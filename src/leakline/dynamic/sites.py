@@ -126,6 +126,8 @@ def _inlined_ways(module: Module, offset: int, symbol: str) -> list[tuple[Frame,
 
 @lru_cache(maxsize=4)
 def _units(module: Module) -> DwarfUnits | None:
+    if not module.build_id:
+        return None  # nothing proves that the file is the one that ran
     return open_units(debug_files(module))
 
 

@@ -11,8 +11,7 @@ from leakline.symbols.dwarf_entries import (
     linkage_name_of,
     ranges_of,
 )
-from leakline.symbols.dwarf_unit import DwarfUnits
-from leakline.symbols.inlined_names import SCOPES
+from leakline.symbols.dwarf_unit import SCOPES_IN_FUNCTIONS, DwarfUnits
 
 
 def inlined_starts(units: DwarfUnits, address: int, symbol: str) -> list[int]:
@@ -32,7 +31,7 @@ def _places(scope: DIE, symbol: str, depth: int) -> Iterator[DIE]:
     if depth > DEPTH_LIMIT:
         raise Uncertain
     for die in scope.iter_children():
-        if die.tag not in SCOPES:
+        if die.tag not in SCOPES_IN_FUNCTIONS:
             continue
         if die.tag == "DW_TAG_inlined_subroutine" and linkage_name_of(die) == symbol:
             yield die
