@@ -2,7 +2,10 @@
 // a context counts for one call, of code that hands contexts over.
 #include "stack/handed.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
 
 #include "stack/frames.h"
 #include "stack_oracle.h"
@@ -105,6 +108,71 @@ static void frees_of_one_context_share_a_stack_at_any_depth(void) {
     CHECK(free_with(2002, 5) != first);
 }
 
+static uint32_t recalled;
+
+// As malloc asks: only what is not remembered is captured.
+static LL_NOINLINE uint32_t recall_or_capture(uint64_t context) {
+    handed = context;
+    uint32_t node = ll_handed_recall(LL_CALLER());
+    recalled += node != 0;
+    CHECK(handed == (node != 0 ? 0 : context));
+    node = node != 0 ? node : ll_stack_capture(LL_CALLER());
+    KEEP_FRAME();
+    return node;
+}
+
+static void only_what_was_captured_is_recalled(void) {
+    uint32_t first = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        uint32_t node = recall_or_capture(3000);
+        CHECK(node != 0 && (first == 0 || node == first));
+        CHECK(recalled == i);
+        first = node;
+    }
+    recall_or_capture(0);
+    CHECK(recalled == 3);
+}
+
+static volatile sig_atomic_t interruptions;
+
+// Its stacks take the places of those that the interrupted code recalls.
+static void on_alarm(int number) {
+    (void)number;
+    uint64_t interrupted = handed;
+    for (uint64_t i = 0; i < 1 << LL_HANDED_BITS; i++) {
+        capture_with(10000 + i);
+    }
+    handed = interrupted;
+    interruptions = interruptions + 1;
+}
+
+static void set_timer(int interval_us) {
+    struct itimerval timer = {{0, interval_us}, {0, interval_us}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void a_handler_may_replace_what_is_recalled(void) {
+    enum { CONTEXTS = 8, INTERRUPTIONS = 200, ROUNDS = 1000 };
+    struct sigaction action = {.sa_handler = on_alarm};
+    sigaction(SIGALRM, &action, NULL);
+    set_timer(2000);
+    uint32_t first = 0;
+    bool is_same = true;
+    // ThreadSanitizer keeps signals back until a call like that of time.
+    time_t end = time(NULL) + 60;
+    while (interruptions < INTERRUPTIONS && time(NULL) < end) {
+        for (uint64_t i = 0; i < ROUNDS; i++) {
+            uint32_t node = recall_or_capture(4000 + i % CONTEXTS);
+            is_same = is_same && node != 0 && (first == 0 || node == first);
+            first = node;
+        }
+    }
+    set_timer(0);
+    CHECK(interruptions >= INTERRUPTIONS);
+    CHECK(is_same);
+    CHECK(recalled > INTERRUPTIONS);
+}
+
 // What other code finds in the variable was not meant for it.
 static void contexts_of_other_code_are_not_believed(void) {
     ll_handed_forget_code();
@@ -132,6 +200,8 @@ int main(void) {
     stacks_are_those_of_the_unwinder(1);
     contexts_that_differ_may_have_one_stack();
     frees_of_one_context_share_a_stack_at_any_depth();
+    only_what_was_captured_is_recalled();
+    a_handler_may_replace_what_is_recalled();
     contexts_of_other_code_are_not_believed();
     a_second_variable_is_refused();
     unloading_code_makes_stacks_void();

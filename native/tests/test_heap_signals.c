@@ -6,6 +6,7 @@
 #include "blocks.h"
 #include "check.h"
 #include "heap/inspect.h"
+#include "heap/quick.h"
 
 enum { OWN_MAX = 64, HANDLER_MAX = 64, SECONDS = 2 };
 
@@ -24,9 +25,21 @@ static struct patterned allocate(uint32_t* random_state) {
     return block;
 }
 
+// The thread keeps its heap to itself from finding a block to releasing it.
+static bool release_quickly(struct patterned block) {
+    struct ll_quick_block found;
+    if (!ll_quick_find(block.start, &found)) {
+        return ll_heap_release(block.start);
+    }
+    bool is_sound =
+        ll_quick_size(found) == block.size_bytes && pattern_is_intact(block);
+    ll_quick_release(found);
+    return is_sound;
+}
+
 static void release(struct patterned* block) {
     if (block->start != NULL &&
-        (!pattern_is_intact(*block) || !ll_heap_release(block->start))) {
+        (!pattern_is_intact(*block) || !release_quickly(*block))) {
         damaged = 1;
     }
     block->start = NULL;

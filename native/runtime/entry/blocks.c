@@ -1,5 +1,6 @@
 #include "entry/blocks.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -76,31 +77,83 @@ struct ll_resized ll_entry_reallocate_stamped(void* block, size_t size_bytes,
     return ll_heap_reallocate(block, size_bytes, site);
 }
 
-static LL_NOINLINE void free_slowly(void* block, uintptr_t pc, uintptr_t sp,
-                                    uintptr_t rbp) {
-    LL_ENTRY_RELEASE(block, ll_entry_freeing_site((struct ll_caller){pc, sp, rbp}));
+LL_INLINE struct ll_caller caller_above(uintptr_t sp, uintptr_t rbp) {
+    return (struct ll_caller){.pc = ((const uintptr_t*)sp)[-1], .sp = sp, .rbp = rbp};
 }
 
-// Losses are stamped only once all is started.
-void ll_entry_free_stamped(void* block, uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
+static LL_NOINLINE void* allocate_slowly(size_t size_bytes, ll_site site) {
+    void* block = ll_heap_allocate_slowly(size_bytes, site).block;
+    if (LL_UNLIKELY(block == NULL)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    ll_stamp_birth_only((uintptr_t)block);
+    return block;
+}
+
+LL_INLINE void* allocate(size_t size_bytes, ll_site site) {
+    struct ll_quick known;
+    void* block = ll_quick_take(size_bytes, site, &known);
+    if (LL_UNLIKELY(block == NULL)) {
+        return allocate_slowly(size_bytes, site);
+    }
+    ll_stamp_birth_only((uintptr_t)block);
+    return block;
+}
+
+static LL_NOINLINE void* allocate_with_walk(size_t size_bytes, uintptr_t sp,
+                                            uintptr_t rbp) {
+    return allocate(size_bytes, ll_stack_capture(caller_above(sp, rbp)));
+}
+
+// Ends with each call that it makes, so that it saves no register. So does its
+// counterpart below.
+LL_NOINLINE void* ll_entry_allocate_stamped(size_t size_bytes, uintptr_t sp,
+                                            uintptr_t rbp) {
+    ll_site site = ll_handed_recall(caller_above(sp, rbp));
+    return LL_LIKELY(site != 0) ? allocate(size_bytes, site)
+                                : allocate_with_walk(size_bytes, sp, rbp);
+}
+
+LL_NOINLINE void ll_entry_free_otherwise(void* block, uintptr_t pc, uintptr_t sp,
+                                         uintptr_t rbp) {
+    struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
+    LL_ENTRY_RELEASE(block, ll_entry_freeing_site(caller));
+}
+
+static LL_NOINLINE void free_searching(uintptr_t block, struct ll_quick_block quick,
+                                       uintptr_t sp, uintptr_t rbp) {
+    uintptr_t end = block + ll_quick_size(quick);
+    uintptr_t first = ll_first_reference(block, end);
+    if (first != 0) {
+        ll_site site = ll_stack_capture_any_depth(caller_above(sp, rbp));
+        ll_stamp_freed_from(block, first, end, site);
+    } else {
+        ll_handed_drop();
+    }
+    ll_quick_release(quick);
+}
+
+// The least a block has room for is two words. Many have no more: the nodes of trees.
+static bool is_small_leaf(const uint64_t* words, size_t size_bytes) {
+    return size_bytes <= 2 * sizeof *words && !ll_is_heap_address(words[0]) &&
+           !ll_is_heap_address(words[1]);
+}
+
+LL_NOINLINE void ll_entry_free_stamped(void* block, uintptr_t sp, uintptr_t rbp) {
     struct ll_quick_block quick;
     if (LL_UNLIKELY(!ll_quick_find(block, &quick))) {
-        free_slowly(block, pc, sp, rbp);
-        return;
-    }
-    uintptr_t end = (uintptr_t)block + ll_quick_size(quick);
-    uintptr_t first = ll_first_reference((uintptr_t)block, end);
-    if (first != 0) {
-        ll_site site = ll_stack_capture_any_depth((struct ll_caller){pc, sp, rbp});
-        ll_stamp_freed_from((uintptr_t)block, first, end, site);
+        ll_entry_free_otherwise(block, caller_above(sp, rbp).pc, sp, rbp);
+    } else if (is_small_leaf(block, ll_quick_size(quick))) {
+        ll_handed_drop();
+        ll_quick_release(quick);
     } else {
-        ll_handed_take();
+        free_searching((uintptr_t)block, quick, sp, rbp);
     }
-    ll_quick_release(block, quick);
 }
 
 static struct ll_watched does_not_matter(void) {
-    ll_handed_take();
+    ll_handed_drop();
     return (struct ll_watched){0};
 }
 

@@ -55,22 +55,28 @@ LL_INLINE void* ll_entry_allocate(size_t size_bytes, ll_site site) {
         }                                                                              \
     } while (0)
 
-// For the calls that free, and nothing else: `caller` is whoever frees. Where losses
-// are stamped and nothing else is wanted, they have a quick way of their own.
-#define LL_ENTRY_FREE(block, caller)                                                   \
-    do {                                                                               \
-        if (LL_UNLIKELY(ll_releases_watched == LL_RELEASES_STAMPED) &&                 \
-            LL_LIKELY(!ll_touches_on)) {                                               \
-            struct ll_caller freeing = (caller);                                       \
-            ll_entry_free_stamped((block), freeing.pc, freeing.sp, freeing.rbp);       \
-        } else {                                                                       \
-            LL_ENTRY_RELEASE((block), ll_entry_freeing_site(caller));                  \
-        }                                                                              \
-    } while (0)
+// Losses are stamped and nothing else is wanted: the calls that only allocate or only
+// free have quick ways of their own then.
+LL_INLINE bool ll_entry_only_stamps(void) {
+    return ll_releases_watched == LL_RELEASES_STAMPED && LL_LIKELY(!ll_touches_on);
+}
 
-// Frees a block and stamps what it refers to. The caller in registers, as for
-// ll_stack_capture.
-void ll_entry_free_stamped(void* block, uintptr_t pc, uintptr_t sp, uintptr_t rbp);
+// The caller is that of malloc or free, in registers, as for ll_stack_capture; its
+// return address lies below `sp`. The block is NULL, and errno set, when memory ran
+// out.
+void* ll_entry_allocate_stamped(size_t size_bytes, uintptr_t sp, uintptr_t rbp);
+void ll_entry_free_stamped(void* block, uintptr_t sp, uintptr_t rbp);
+
+// Frees a block for a caller that wants nothing else of it.
+void ll_entry_free_otherwise(void* block, uintptr_t pc, uintptr_t sp, uintptr_t rbp);
+
+LL_INLINE void ll_entry_free(void* block, struct ll_caller caller) {
+    if (LL_UNLIKELY(ll_entry_only_stamps())) {
+        ll_entry_free_stamped(block, caller.sp, caller.rbp);
+    } else {
+        ll_entry_free_otherwise(block, caller.pc, caller.sp, caller.rbp);
+    }
+}
 
 // Notes that and where a program frees what is no block: one that is freed already, or
 // memory that did not come from here. The call does nothing.

@@ -29,16 +29,25 @@ LL_INLINE void* or_enomem(void* block) {
     return LL_LIKELY(block != NULL) ? ll_entry_born(block) : out_of_memory();
 }
 
-LL_EXPORT void* malloc(size_t size) {
-    void* block = ll_entry_allocate(size, LL_SITE());
+static LL_NOINLINE void* allocate(size_t size, uintptr_t pc, uintptr_t sp,
+                                  uintptr_t rbp) {
+    ll_site site = ll_entry_site((struct ll_caller){.pc = pc, .sp = sp, .rbp = rbp});
+    void* block = ll_entry_allocate(size, site);
     return LL_LIKELY(block != NULL) ? block : out_of_memory();
+}
+
+LL_EXPORT void* malloc(size_t size) {
+    struct ll_caller caller = LL_CALLER();
+    return LL_UNLIKELY(ll_entry_only_stamps())
+               ? ll_entry_allocate_stamped(size, caller.sp, caller.rbp)
+               : allocate(size, caller.pc, caller.sp, caller.rbp);
 }
 
 LL_EXPORT void free(void* block) {
     if (LL_LIKELY(block != NULL)) {
-        LL_ENTRY_FREE(block, LL_CALLER());
+        ll_entry_free(block, LL_CALLER());
     } else {
-        ll_handed_take();
+        ll_handed_drop();
     }
 }
 

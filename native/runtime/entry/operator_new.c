@@ -89,7 +89,7 @@ DEFINE_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
     LL_EXPORT void name(void* block, ##__VA_ARGS__);                                   \
     LL_EXPORT void name(void* block, ##__VA_ARGS__) {                                  \
         if (LL_LIKELY(block != NULL)) {                                                \
-            LL_ENTRY_FREE(block, LL_CALLER());                                         \
+            ll_entry_free(block, LL_CALLER());                                         \
         }                                                                              \
     }
 

@@ -2,47 +2,51 @@
 #pragma once
 #include "heap/local.h"
 
-// A live block of one of the thread's own spans, which has room.
+// A live block of one of the thread's own spans, which has room. While somebody has
+// one, the thread works on its heap.
 struct ll_quick_block {
     struct ll_span* span;
-    uint32_t index;
+    uint64_t index; // 64 bits, like the numbers that it is computed from
 };
 
-// Looks a block up that the calling thread may know best; false when it does not, which
-// says nothing about the block.
+LL_INLINE struct ll_heap* ll_quick_heap(struct ll_quick_block block) {
+    return (struct ll_heap*)__atomic_load_n(&block.span->owner, __ATOMIC_RELAXED);
+}
+
+// Looks a block up that the calling thread may know best, to be released. False when it
+// does not, which says nothing about the block.
 LL_INLINE bool ll_quick_find(const void* block, struct ll_quick_block* found) {
-    struct ll_span* span = ll_span_of(block);
-    uintptr_t owner = __atomic_load_n(&span->owner, __ATOMIC_RELAXED);
-    if (LL_UNLIKELY(owner != (uintptr_t)ll_thread_heap)) {
-        return false;
-    }
-    *found =
-        (struct ll_quick_block){span, ll_span_index_of_start(span, (uintptr_t)block)};
-    return ll_word_is_live(span, found->index);
-}
-
-LL_INLINE size_t ll_quick_size(struct ll_quick_block block) {
-    return (uint16_t)(ll_word_get(block.span, block.index) >> LL_WORD_SIZE_SHIFT);
-}
-
-// Frees a block that was just looked up.
-LL_INLINE void ll_quick_release(void* start, struct ll_quick_block block) {
     struct ll_heap* heap = ll_thread_heap;
     ll_thread_heap = NULL;
     ll_keep_order();
-    // A signal handler may have filled the span meanwhile.
-    uintptr_t owner = __atomic_load_n(&block.span->owner, __ATOMIC_RELAXED);
-    if (LL_UNLIKELY(owner != (uintptr_t)heap)) {
-        ll_thread_heap = heap;
-        ll_heap_release(start);
-        return;
+    struct ll_span* span = ll_span_of(block);
+    found->span = span;
+    if (LL_LIKELY(ll_quick_heap(*found) == heap)) {
+        unsigned __int128 product =
+            (unsigned __int128)((uintptr_t)block - span->start) * span->reciprocal;
+        found->index = (uint64_t)(product >> 64);
+        if (LL_LIKELY((uint64_t)product < span->reciprocal) &&
+            LL_LIKELY((span->words[found->index] & LL_WORD_LIVE) != 0)) {
+            return true;
+        }
     }
-    if (LL_UNLIKELY(ll_span_put(block.span, block.index))) {
-        ll_heap_release_last(heap, block.span);
+    ll_thread_heap = heap;
+    return false;
+}
+
+LL_INLINE size_t ll_quick_size(struct ll_quick_block block) {
+    uint64_t word = ll_word_get(block.span, (uint32_t)block.index);
+    return (uint16_t)(word >> LL_WORD_SIZE_SHIFT);
+}
+
+LL_INLINE void ll_quick_release(struct ll_quick_block block) {
+    ll_keep_order();
+    if (LL_UNLIKELY(ll_span_put(block.span, (uint32_t)block.index))) {
+        ll_heap_release_last(ll_quick_heap(block), block.span);
         return;
     }
     ll_keep_order();
-    ll_thread_heap = heap;
+    ll_thread_heap = ll_quick_heap(block);
 }
 
 // What ll_heap_allocate does when there is no quick way.

@@ -72,7 +72,7 @@ void ll_stamps_end(void) {
 }
 
 static void stamp(uintptr_t address, uint32_t place, uint64_t mark) {
-    *ll_stamp_of(address) = ll_stamp_pack(ll_hooks_tick(), mark, place);
+    *ll_stamp_of(address) = ll_stamp_pack_mark(ll_hooks_tick(), mark, place);
 }
 
 static uint64_t mark_with(uint64_t mark, uintptr_t offset) {
@@ -108,7 +108,7 @@ void ll_stamp_freed_from(uintptr_t block, uintptr_t at, uintptr_t end, uint32_t 
         uint64_t* word = (uint64_t*)at;
         uintptr_t lost = *word;
         *ll_stamp_of(lost) =
-            ll_stamp_pack(now, mark_with(MARK_FREED, at - block), site);
+            ll_stamp_pack_mark(now, mark_with(MARK_FREED, at - block), site);
         *word = 0;
         if (LL_UNLIKELY(is_told)) {
             tell_freed(at, lost, site);

@@ -23,9 +23,14 @@ void ll_stamps_end(void);
 
 enum { LL_STAMP_MARK_BIRTH = 1 };
 
+// The same where nobody numbers blocks.
+LL_INLINE void ll_stamp_birth_only(uintptr_t block) {
+    *ll_stamp_of(block) = ll_stamp_pack_mark(ll_hooks_tick(), LL_STAMP_MARK_BIRTH, 0);
+}
+
 // A block is born: stamps left by those that lay there before count no more.
 LL_INLINE void ll_stamp_birth(uintptr_t block) {
-    *ll_stamp_of(block) = ll_stamp_pack(ll_hooks_tick(), LL_STAMP_MARK_BIRTH, 0);
+    ll_stamp_birth_only(block);
     if (LL_UNLIKELY(ll_ordinals_on)) {
         ll_ordinals_born(block);
     }

@@ -22,6 +22,12 @@ static inline struct ll_granule_stamp ll_stamp_pack(uint64_t clock, uint64_t cal
     };
 }
 
+// The same with a mark of 16 bits in place of the caller, which takes less to pack.
+static inline struct ll_granule_stamp ll_stamp_pack_mark(uint64_t clock, uint64_t mark,
+                                                         uint32_t place) {
+    return (struct ll_granule_stamp){{clock | mark << 48, (uint64_t)place << 32}};
+}
+
 static inline uint64_t ll_stamp_clock(struct ll_granule_stamp stamp) {
     return stamp.words[0] & 0xffffffffffff;
 }

@@ -27,7 +27,9 @@ LL_INLINE uint32_t capture_unhanded(struct ll_walker* walker, struct ll_caller c
 }
 
 // Two stacks of one context at one place are those of two calls in a recursion.
-static void remember(struct ll_handed* ways, struct ll_handed known) {
+static void remember(struct ll_walker* walker, struct ll_handed* ways,
+                     struct ll_handed known) {
+    walker->remembered++;
     ways[1] = ways[0];
     ways[0] = known;
 }
@@ -43,7 +45,7 @@ static void remember_frame(struct ll_walker* walker, uint64_t context,
         !ll_frame_plain_caller(walker->bounds, &frame)) {
         return;
     }
-    remember(ll_handed_ways(walker, context, caller.sp),
+    remember(walker, ll_handed_ways(walker, context, caller.sp),
              (struct ll_handed){.context = context,
                                 .sp = caller.sp,
                                 .pc = caller.pc,
@@ -53,17 +55,6 @@ static void remember_frame(struct ll_walker* walker, uint64_t context,
                                 .node = node,
                                 .clearing = walker->clearings,
                                 .rbp_mask = needs_rbp ? UINT64_MAX : 0});
-}
-
-// Makes the walker the thread's own again.
-LL_INLINE void put_back(struct ll_walker* walker) {
-    atomic_signal_fence(memory_order_seq_cst);
-    if (LL_UNLIKELY(ll_own_walker != NULL)) {
-        // A signal handler left one behind meanwhile.
-        ll_walker_give_back(walker);
-    } else {
-        ll_own_walker = walker;
-    }
 }
 
 // For a thread that has no walker at hand. Nothing is remembered of such captures.
@@ -79,26 +70,15 @@ static LL_COLD uint32_t capture_with_borrowed(struct ll_caller caller) {
     return node;
 }
 
-// The thread's walker, which a signal handler then does not find; NULL if there is none
-// at hand.
-LL_INLINE struct ll_walker* take_own(void) {
-    struct ll_walker* walker = ll_own_walker;
-    if (LL_LIKELY(walker != NULL)) {
-        ll_own_walker = NULL;
-        atomic_signal_fence(memory_order_seq_cst);
-    }
-    return walker;
-}
-
 uint32_t ll_stack_capture_from(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
     struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
-    struct ll_walker* walker = take_own();
+    struct ll_walker* walker = ll_walker_take_own();
     if (LL_UNLIKELY(walker == NULL)) {
         return capture_with_borrowed(caller);
     }
     ll_frames_refresh(walker);
     uint32_t node = capture_unhanded(walker, caller);
-    put_back(walker);
+    ll_walker_put_back(walker);
     return node;
 }
 
@@ -108,25 +88,22 @@ static LL_NOINLINE uint32_t remember_handed(struct ll_walker* walker, uint64_t c
     ll_frames_refresh(walker);
     uint32_t node = capture_unhanded(walker, caller);
     remember_frame(walker, context, caller, node);
-    put_back(walker);
+    ll_walker_put_back(walker);
     return node;
 }
 
 uint32_t ll_stack_capture_handed(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
     uint64_t context = ll_handed_take();
-    struct ll_walker* walker = context != 0 ? take_own() : NULL;
+    struct ll_walker* walker = context != 0 ? ll_walker_take_own() : NULL;
     if (LL_UNLIKELY(walker == NULL)) {
         return ll_stack_capture_from(pc, sp, rbp);
     }
     struct ll_caller caller = {.pc = pc, .sp = sp, .rbp = rbp};
-    const struct ll_handed* known = ll_handed_ways(walker, context, sp);
-    if ((!ll_handed_is(known, walker, context, &caller) &&
-         LL_UNLIKELY(!ll_handed_is(++known, walker, context, &caller))) ||
-        LL_UNLIKELY(!ll_frames_are_current(walker))) {
+    uint32_t node = ll_handed_find(walker, context, caller);
+    if (LL_UNLIKELY(node == 0)) {
         return remember_handed(walker, context, pc, sp, rbp);
     }
-    uint32_t node = known->node;
-    put_back(walker);
+    ll_walker_put_back(walker);
     return node;
 }
 
@@ -137,19 +114,19 @@ static LL_NOINLINE uint32_t remember_any_depth(struct ll_walker* walker,
     ll_frames_refresh(walker);
     uint32_t node = capture_unhanded(walker, caller);
     if (node != 0 && ll_hands_over(pc)) {
-        remember(ll_handed_ways(walker, context, 0),
+        remember(walker, ll_handed_ways(walker, context, 0),
                  (struct ll_handed){.context = context,
                                     .pc = pc,
                                     .node = node,
                                     .clearing = walker->clearings});
     }
-    put_back(walker);
+    ll_walker_put_back(walker);
     return node;
 }
 
 uint32_t ll_stack_capture_handed_any_depth(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
     uint64_t context = ll_handed_take();
-    struct ll_walker* walker = context != 0 ? take_own() : NULL;
+    struct ll_walker* walker = context != 0 ? ll_walker_take_own() : NULL;
     if (LL_UNLIKELY(walker == NULL)) {
         return ll_stack_capture_from(pc, sp, rbp);
     }
@@ -160,7 +137,7 @@ uint32_t ll_stack_capture_handed_any_depth(uintptr_t pc, uintptr_t sp, uintptr_t
         return remember_any_depth(walker, context, pc, sp, rbp);
     }
     uint32_t node = known->node;
-    put_back(walker);
+    ll_walker_put_back(walker);
     return node;
 }
 
@@ -172,6 +149,6 @@ uint32_t ll_stack_recall(struct ll_caller caller) {
     ll_own_walker = NULL;
     atomic_signal_fence(memory_order_seq_cst);
     uint32_t node = ll_frames_are_current(walker) ? remembered(walker, caller) : 0;
-    put_back(walker);
+    ll_walker_put_back(walker);
     return node;
 }

@@ -3,6 +3,7 @@
 // first. A *proof* is a word that the walk read from the stack: while the proofs of a
 // level and of all levels outside of it hold, walking again would give the same levels.
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -113,7 +114,8 @@ struct ll_walker {
     uint8_t memo_victims[1 << LL_MEMO_SET_BITS]; // way of each set to replace next
     struct ll_memo (*memos)[LL_MEMO_WAYS];       // by set
     struct ll_handed* handed;                    // by context and place
-    uint32_t clearings : 31; // that it went through; what is older counts no more
+    uint32_t clearings;  // that it went through; what is older counts no more
+    uint32_t remembered; // how often something was put into `handed`
 };
 
 // Forgets the levels; memos stay, since they count only with their level.
@@ -135,6 +137,26 @@ struct ll_walker* ll_walker_borrow(void);
 
 // For the thread's next walk, or for other threads if it has one already.
 void ll_walker_give_back(struct ll_walker* walker);
+
+// The same without a call. Taking gives NULL if there is none at hand.
+LL_INLINE struct ll_walker* ll_walker_take_own(void) {
+    struct ll_walker* walker = ll_own_walker;
+    if (LL_LIKELY(walker != NULL)) {
+        ll_own_walker = NULL;
+        atomic_signal_fence(memory_order_seq_cst);
+    }
+    return walker;
+}
+
+LL_INLINE void ll_walker_put_back(struct ll_walker* walker) {
+    atomic_signal_fence(memory_order_seq_cst);
+    if (LL_UNLIKELY(ll_own_walker != NULL)) {
+        // A signal handler left one behind meanwhile.
+        ll_walker_give_back(walker);
+    } else {
+        ll_own_walker = walker;
+    }
+}
 
 // Doubles the room. False at LL_LEVELS_MAX or when memory ran out.
 bool ll_walker_grow(struct ll_walker* walker);
