@@ -76,6 +76,10 @@ def test_what_handlers_and_interrupted_code_lose_is_told_apart(
         for stack in (finding["allocation"], finding["loss"], finding["birth"]):
             found = functions(stack)
             assert ("on_alarm" in found) == in_handler
+            assert ("<signal handler called>" in found) == in_handler
+            assert not any(
+                "libleakline" in frame["module"] for frame in stack["frames"]
+            )
             assert {"lose_in_handler_bad", "lose_interrupted_bad"} & found == {name}
         lost_in_handler += finding["blocks"] if in_handler else 0
     assert lost_in_handler == LOST_IN_HANDLER

@@ -295,6 +295,25 @@ def test_stacks_say_where_they_are_folded_or_stopped(recording: Writing) -> None
     assert any("1 call stack ends early" in text for text in report.run.not_seen)
 
 
+def test_between_a_handler_and_what_it_interrupted_stands_the_signal_alone(
+    recording: Writing,
+) -> None:
+    base, own = 0x5000_0000, 0x7000_0000
+    nodes: list[Record] = [
+        NodeRecord(1, 0, base + 0x100, 1, 0, 0),
+        NodeRecord(2, 1, own + 0x200, 2, 0, 0),
+        NodeRecord(3, 2, own + 0x300, 2, Node.EXACT_PC, 0),
+        NodeRecord(4, 3, base + 0x400, 1, Node.SIGNAL, 0),
+        NodeRecord(5, 4, base + 0x500, 1, 0, 0),
+    ]
+    modules = [module(1, base), module(2, own, "/no/such/libleakline.so")]
+    look = [begin(), group(Group.LOST, 5, 1), *end(), ended()]
+    recording.add(ProcessKey(1, 1), start(1), *modules, *nodes, *look)
+    frames = only(recording.load().findings).allocation.frames
+    assert [frame.offset for frame in frames] == [0x4FF, 0x3FF, 0xFF]
+    assert [frame.function for frame in frames] == ["", "<signal handler called>", ""]
+
+
 def test_a_ring_of_nodes_in_a_damaged_file_ends(recording: Writing) -> None:
     base = 0x5000_0000
     nodes: list[Record] = [

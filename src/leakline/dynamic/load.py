@@ -24,7 +24,7 @@ from leakline.dynamic.processes import describe_run
 from leakline.dynamic.same_lines import SameLines, merge_same_lines
 from leakline.dynamic.sites import site_frames
 from leakline.dynamic.stack_table import ProcessStacks, StackTable
-from leakline.dynamic.stacks import StackBuilder
+from leakline.dynamic.stacks import StackBuilder, name_signal_frames
 from leakline.dynamic.staleness import Predicate, Test
 from leakline.dynamic.traces import (
     Trace,
@@ -211,7 +211,8 @@ def name_addresses(
         module, offset = table.addresses[index]
         requests.setdefault(module, []).append(offset)
     resolved = resolve(requests, progress, recorded_ns=recorded_ns)
-    return {
+    frames = {
         index: sites.get(index) or resolved.frames[table.addresses[index]]
         for index in used
-    }, resolved.notes
+    }
+    return name_signal_frames(table, frames), resolved.notes

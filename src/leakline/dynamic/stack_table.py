@@ -7,6 +7,7 @@ findings of several processes can be merged.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from leakline.dynamic.process_log import ProcessLog, decode_text
@@ -14,6 +15,7 @@ from leakline.recording._format import ModuleRecord, Node, NodeRecord
 from leakline.symbols.resolve import Address, Module
 
 NO_MODULE = Module("", b"")
+RUNTIME_NAME = "libleakline.so"
 
 ADDRESS_MASK = (1 << 64) - 1
 
@@ -85,7 +87,12 @@ class StackTable:
 
 @dataclass(slots=True)
 class ProcessStacks:
-    """Translates the node ids of one process into numbers of the table."""
+    """Translates the node ids of one process into numbers of the table.
+
+    Frames of the runtime are left out, as if it were not there: it stands between a
+    signal handler and the code that was interrupted in `malloc`, or under a function
+    that ends with `exit`.
+    """
 
     log: ProcessLog
     table: StackTable
@@ -101,7 +108,10 @@ class ProcessStacks:
         pending = self._unknown_path(node_id)
         for node in reversed(pending):
             parent = numbers.get(node.parent, 0)
-            numbers[node.id] = self.table.add(self._call(node, parent))
+            if parent and self._is_runtime(node):
+                numbers[node.id] = parent
+            else:
+                numbers[node.id] = self.table.add(self._call(node, parent))
         return numbers.setdefault(node_id, 0)
 
     def _unknown_path(self, node_id: int) -> list[NodeRecord]:
@@ -116,6 +126,10 @@ class ProcessStacks:
             pending.append(node)
             node_id = node.parent
         return pending
+
+    def _is_runtime(self, node: NodeRecord) -> bool:
+        module, _ = self._module(node.module)
+        return bool(node.pc) and PurePosixPath(module.path).name == RUNTIME_NAME
 
     def _call(self, node: NodeRecord, parent: int) -> Call:
         address = self._address(node) if node.pc else 0

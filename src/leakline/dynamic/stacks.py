@@ -12,7 +12,7 @@ from leakline.recording._format import Node, Stop
 OPERATOR_NEW = re.compile(r"operator new(\[\])?\(|_Zn[wa][mj]")
 CXX_RUNTIME = re.compile(r"lib(std)?c\+\+(abi)?\.so")
 LOADER = re.compile(r"ld-(linux|musl)")
-RUNTIME_NAME = "libleakline.so"
+SIGNAL_FRAME = "<signal handler called>"
 MARKS = Node.FOLDED | Node.STOPPED
 
 STOPPED = {
@@ -83,6 +83,26 @@ class StackBuilder:
         return known
 
 
+def name_signal_frames(
+    table: StackTable, frames: Mapping[int, tuple[Frame, ...]]
+) -> dict[int, tuple[Frame, ...]]:
+    """Name the code that signal handlers return to, which libc has no symbol for.
+
+    The name is what debuggers show between a handler and the code it interrupted.
+    """
+    marked = {call.address for call in table.calls if call.flags & Node.SIGNAL}
+    return {
+        index: (_signal_frame(found[-1]),) if index in marked else found
+        for index, found in frames.items()
+    }
+
+
+def _signal_frame(frame: Frame) -> Frame:
+    return Frame(
+        SIGNAL_FRAME, module=frame.module, offset=frame.offset, naming=Naming.SYMBOL
+    )
+
+
 def stop_reason(reason: int) -> str:
     """Why a walk stopped, in words."""
     return STOPPED.get(Stop(reason), "") if reason in set(Stop) else "unknown reason"
@@ -90,8 +110,6 @@ def stop_reason(reason: int) -> str:
 
 def _is_allocator(frame: Frame) -> bool:
     module = PurePosixPath(frame.module).name
-    if module == RUNTIME_NAME:
-        return True
     if frame.naming is Naming.NEAREST or not CXX_RUNTIME.match(module):
         return False
     return OPERATOR_NEW.match(frame.function) is not None
