@@ -36,7 +36,12 @@ void Operands::write(llvm::IRBuilder<>& builder, const std::string& text,
     }
     constraints += "~{flags}";
     auto* type = llvm::FunctionType::get(builder.getVoidTy(), types, false);
-    auto* code = llvm::InlineAsm::get(type, text, constraints, true);
+    // It may call, and then the stack is walked from there: even in a function that
+    // calls nothing else the frame is one of whole words, as walks expect.
+    constexpr bool has_side_effects = true;
+    constexpr bool aligns_stack = true;
+    auto* code =
+        llvm::InlineAsm::get(type, text, constraints, has_side_effects, aligns_stack);
     llvm::CallInst* written = builder.CreateCall(code, values);
     for (auto [number, operand] : llvm::enumerate(operands_)) {
         if (operand.read != nullptr) {

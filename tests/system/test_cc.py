@@ -63,6 +63,17 @@ def _verdict(finding: dict[str, Any]) -> str:
     )
 
 
+def losses_without_callers(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the exact losses whose stacks do not go back to where a thread began."""
+    losses = [finding["loss"] for finding in outcome.report["findings"]]
+    return [
+        loss
+        for loss in losses
+        if loss is not None and loss["precision"] == "exact"
+        if loss["frames"][-1]["function"] not in {"_start", "__clone3", "clone3"}
+    ]
+
+
 @pytest.fixture(scope="session")
 def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Return a function that compiles one program with `leakline cc`."""
@@ -112,6 +123,7 @@ def test_every_loss_is_named(
             found = reported.get(function, set())
             reported[function] = {loss._replace(slot="*") for loss in found}
     assert reported == expected
+    assert losses_without_callers(outcome) == []
 
 
 @pytest.mark.parametrize(
@@ -187,6 +199,7 @@ def test_threads_lose_side_by_side(
     name = "cc_threads.c"
     outcome = watch([compile_c(name, "-O2")])
     assert reported_losses(outcome) == expected_losses(PROGRAMS / name)
+    assert losses_without_callers(outcome) == []
     blocks = [finding["blocks"] for finding in outcome.report["findings"]]
     assert sorted(blocks) == [4 * 20 - 1, 4 * 20]
 

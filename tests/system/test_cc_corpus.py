@@ -9,6 +9,7 @@ import pytest
 
 from .compiled import compile_file
 from .conftest import PROGRAMS, Outcome
+from .test_cc import losses_without_callers
 
 MARK = re.compile(r"// loss\((\w+)\): ([\w-]+)")
 VERDICT = re.compile(r"\b(\w+_(?:bad|ok))\(")
@@ -94,3 +95,4 @@ def test_every_loss_of_the_corpus_is_exact(
     for loss in found.values():
         assert loss["precision"] == "exact" or loss["cause"] == "thread-exit"
     check_marks(PROGRAMS / name, found)
+    assert losses_without_callers(outcome) == []
