@@ -60,6 +60,7 @@ static void check_own_blocks(void) {
 
 static void run_child(void) {
     CHECK(!ll_heap_allocated_since_fork());
+    CHECK(ll_heap_totals().allocations == 0);
     check_own_blocks();
     CHECK(ll_heap_allocated_since_fork());
     for (int i = 0; i < KEPT; i++) {

@@ -3,6 +3,7 @@
 // middle of a change: the child trusts none of their lists and finds their spans by the
 // table.
 #include "heap/aged.h"
+#include "heap/inspect.h"
 #include "heap/large.h"
 #include "heap/large_cache.h"
 #include "heap/remote.h"
@@ -86,6 +87,7 @@ void ll_heap_fork_child(void) {
     // Beyond the largest number that a word can hold, blocks count as the child's own.
     epoch = epoch < LL_EPOCH_MAX ? epoch + 1 : epoch;
     has_allocated = false;
+    ll_heap_inherit_allocations();
     ll_aged_fork_child();
     if (heap != NULL) {
         ll_local_set_aside_current(heap);

@@ -105,9 +105,9 @@ bool ll_heap_trim(void);
 
 struct ll_heap_totals {
     uint64_t live_blocks;
-    uint64_t live_bytes; // requested
-    uint64_t allocations;
-    uint64_t frees;
+    uint64_t live_bytes;   // requested
+    uint64_t allocations;  // since the process began, by fork as well
+    uint64_t frees;        // those before a fork included
     uint64_t peak_bytes;   // most bytes of spans in use at one time
     uint64_t mapped_bytes; // committed address space
 };

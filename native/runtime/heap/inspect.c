@@ -6,6 +6,9 @@
 #include "heap/threads.h"
 #include "heap/units.h"
 
+// Those of the parent, until it forked.
+static uint64_t inherited_allocations;
+
 bool ll_block_is_inherited(struct ll_block block) {
     uint64_t word = ll_word_get(block.span, block.index);
     return word >> LL_WORD_EPOCH_SHIFT != ll_epoch_now();
@@ -96,11 +99,16 @@ bool ll_heap_count_allocations(uint64_t* allocations) {
     return false;
 }
 
+void ll_heap_inherit_allocations(void) {
+    inherited_allocations = count_allocations();
+}
+
 struct ll_heap_totals ll_heap_totals(void) {
     struct ll_heap_totals totals = {0};
     ll_heap_visit(count_block, &totals);
-    totals.allocations = count_allocations();
-    totals.frees = totals.allocations - totals.live_blocks;
+    uint64_t allocations = count_allocations();
+    totals.allocations = allocations - inherited_allocations;
+    totals.frees = allocations - totals.live_blocks;
     struct ll_units_totals units = ll_units_totals();
     totals.peak_bytes = (uint64_t)units.peak << LL_UNIT_SHIFT;
     totals.mapped_bytes = (uint64_t)units.committed << LL_UNIT_SHIFT;

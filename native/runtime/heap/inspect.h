@@ -112,6 +112,10 @@ void ll_heap_clear_marks(void);
 typedef bool ll_block_visitor(struct ll_block block, void* context);
 void ll_heap_visit(ll_block_visitor* visit, void* context);
 
+// For a child after fork, when its heap is whole: what was allocated before is its
+// parent's in the totals.
+void ll_heap_inherit_allocations(void);
+
 // Blocks allocated so far, while other threads go on: no more than there are at the end
 // of the call. Takes no lock. False when spans go so fast that it cannot be told.
 bool ll_heap_count_allocations(uint64_t* allocations);
