@@ -1,7 +1,9 @@
 #include "stamps_function.h"
 
+#include "stamps_destroying.h"
 #include "stamps_dynamic.h"
 #include "stamps_memory.h"
+#include "stamps_passing.h"
 #include "stamps_scopes.h"
 #include "stamps_temporaries.h"
 #include "stamps_unwinding.h"
@@ -62,13 +64,16 @@ void instrument(llvm::Function& function, const Tools& tools) {
     slots.ends_of_results = ends_of_results(temporaries);
     Drops drops = find_drops(function, slots, tools.losing);
     MemoryAccesses accesses = find_memory_accesses(function, slots);
+    std::vector<llvm::CallBase*> destroying = find_destroying(function);
     std::vector<llvm::AllocaInst*> rooms = find_dynamic_room(function);
 
     forget_purity(function);
     keep_stores_before_release(function);
     note_overwritten_memory(accesses, function, tools);
     note_temporaries(temporaries, function, tools);
+    note_destroyed(destroying, function, tools);
     note_variables(slots, drops, function, tools);
+    clear_passing(slots, function);
     note_dynamic_room(rooms, function, tools);
     for (llvm::Instruction* mark : marks) {
         mark->eraseFromParent();

@@ -1,6 +1,8 @@
 // C++ objects that lose what they hold, as `leakline cc` sees it (marks:
 // cc_variables.c).
 #include <memory>
+#include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,6 +26,9 @@ BY_NEW(reference_bad)
 BY_NEW(captured_bad)
 BY_NEW(released_from_smart_pointer_bad)
 BY_NEW(replaced_in_vector_bad)
+BY_NEW(held_by_element_bad)
+BY_NEW(where_argument_was_bad)
+BY_NEW(where_value_was_bad)
 BY_NEW(caught_ok)
 BY_NEW(owned_ok)
 
@@ -127,6 +132,47 @@ SCENE void containers() {
     KEEP(list.data());
 }
 
+alignas(Holder) static char room[sizeof(Holder)];
+
+SCENE void elements() {
+    auto* holder = new (room) Holder;
+    holder->text = held_by_element_bad();
+    holder->~Holder(); // loss(held_by_element_bad): out-of-scope *holder
+}
+
+// As long as the blocks of this program, which get its memory.
+SCENE std::string text() {
+    return std::string(23, 'x');
+}
+
+SCENE void take(std::string given) {
+    KEEP(&given);
+}
+
+// The caller's room for the argument holds the address of a text that is gone.
+SCENE void arguments() {
+    for (bool is_first : {true, false}) {
+        take(text());
+        if (is_first) {
+            char* p = where_argument_was_bad();
+            KEEP(p);
+        } // loss(where_argument_was_bad): out-of-scope p
+    }
+}
+
+static std::optional<std::string> kept;
+
+SCENE void values() {
+    for (bool is_first : {true, false}) {
+        kept = text();
+        kept.reset();
+        if (is_first) {
+            char* p = where_value_was_bad();
+            KEEP(p);
+        } // loss(where_value_was_bad): out-of-scope p
+    }
+}
+
 int main() {
     for (auto scene : {without_cleanup, with_cleanup, several_calls, throwing}) {
         try {
@@ -142,6 +188,9 @@ int main() {
     lambdas();
     smart_pointers();
     containers();
+    elements();
+    arguments();
+    values();
     scrub();
     return 0;
 }
