@@ -253,6 +253,24 @@ def test_the_birth_is_told_among_many(tmp_path: Path) -> None:
     assert finding["birth"]["frames"][0]["line"] == 5 + 37
 
 
+def test_ways_to_headers_are_told_without_detours(tmp_path: Path) -> None:
+    header = tmp_path / "include/losing.h"
+    header.parent.mkdir()
+    header.write_text("static void lose(void) { char* p = malloc(50); }\n")
+    (tmp_path / "lib").mkdir()
+    text = f"""
+#include <stdlib.h>
+#include "{tmp_path}/lib/../include/losing.h"
+int main(void) {{
+    lose();
+    return 0;
+}}
+"""
+    report = watch_json(compile_text(text, tmp_path, "-O0"), tmp_path)
+    (finding,) = report["findings"]
+    assert finding["loss"]["frames"][0]["file"] == str(header)
+
+
 def test_sources_that_were_compiled_otherwise_are_named(tmp_path: Path) -> None:
     main = tmp_path / "main.c"
     main.write_text("int other(void); int main(void) { return other(); }")

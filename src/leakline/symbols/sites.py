@@ -3,6 +3,7 @@
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
+from posixpath import normpath
 from struct import Struct
 from typing import NamedTuple
 
@@ -75,6 +76,8 @@ def _read(elf: ElfFile, address: int) -> Site:
     if births and address != start:
         place = start + _BIRTHS_OFFSET + births + (address - start - 1) * _LINE.size
         (birth_line,) = _LINE.unpack(_bytes_at(elf, place, _LINE.size))
+    # As frames of other code have it: clang finds headers by ways like lib/../include.
+    file = normpath(file) if file else ""
     return Site(file, function, variable, line, birth_line, column, SiteCause(cause))
 
 
