@@ -47,7 +47,7 @@ static void make_content(void) {
                                              .mapping_count = 3,
                                              .patch_count = 2,
                                              .site_count = 2};
-    memcpy(content.header.magic, "llplan12", 8);
+    memcpy(content.header.magic, "llplan13", 8);
     memcpy(content.header.build_id, build_id, sizeof build_id);
     content.run = (struct ll_plan_run){.address = 0x1000, .count = TEXT_PAGES};
     for (uint32_t i = 0; i < 3; i++) {
@@ -180,7 +180,7 @@ static void test_the_sum_is_adler_32(void) {
 
 int main(void) {
     CHECK(mkdtemp(folder) != NULL);
-    snprintf(path, sizeof path, "%s/ab01cd.plan12", folder);
+    snprintf(path, sizeof path, "%s/ab01cd.plan13", folder);
     int descriptor = next_descriptor();
     test_a_plan_is_read_as_it_was_written();
     test_a_module_without_a_plan();

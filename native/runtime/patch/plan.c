@@ -12,8 +12,8 @@
 static const struct kind {
     char magic[8];
     char suffix[10];
-} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '1', '2'}, LL_PLAN_SUFFIX},
-  births = {{'l', 'l', 'b', 'r', 't', 'h', '1', '3'}, LL_PLAN_SUFFIX_WITH_BIRTHS};
+} losses = {{'l', 'l', 'p', 'l', 'a', 'n', '1', '3'}, LL_PLAN_SUFFIX},
+  births = {{'l', 'l', 'b', 'r', 't', 'h', '1', '4'}, LL_PLAN_SUFFIX_WITH_BIRTHS};
 
 static const struct kind* wanted_kind(void) {
     return ll_births_on ? &births : &losses;

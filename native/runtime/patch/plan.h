@@ -70,8 +70,8 @@ struct ll_plan {
 
 // How the names of plans end, and of those that note births, too. The numbers change
 // with what a plan patches, so that plans which stand beside it change with it.
-#define LL_PLAN_SUFFIX ".plan12"
-#define LL_PLAN_SUFFIX_WITH_BIRTHS ".births13"
+#define LL_PLAN_SUFFIX ".plan13"
+#define LL_PLAN_SUFFIX_WITH_BIRTHS ".births14"
 
 // Opens `folder`/<build-id in hex><suffix>. On anything but OK nothing stays open.
 enum ll_plan_verdict ll_plan_open(const char* folder, const uint8_t* build_id,

@@ -17,6 +17,13 @@ from leakline.patching.stores import find_stores
 _FEW_STORES = 4096
 
 
+# They store registers for a later jump. What they overwrite are copies of what variables
+# held at an earlier one, so nothing is lost there.
+_SAVING_REGISTERS = frozenset(
+    {"__sigsetjmp", "_setjmp", "setjmp", "getcontext", "makecontext", "swapcontext"}
+)
+
+
 def make_plan(path: Path, *, births: bool = False) -> Plan:
     """Return the plan of a module, on request one that notes births.
 
@@ -25,7 +32,8 @@ def make_plan(path: Path, *, births: bool = False) -> Plan:
     """
     source = read_source(path)
     code = source.code_pages()
-    census = find_stores(code.content, code.base, source.functions, births=births)
+    functions = source.functions_but(_SAVING_REGISTERS)
+    census = find_stores(code.content, code.base, functions, births=births)
     stores = sorted(census.stores, key=lambda store: store.address)
     if len(stores) <= _FEW_STORES:
         stores = [replace(store, stamps_itself=True) for store in stores]

@@ -14,9 +14,9 @@ from leakline.patching.code_pages import share_pages
 from leakline.patching.placement import PAGE
 from leakline.patching.plan import Patch, Plan
 
-_MAGICS = {False: b"llplan12", True: b"llbrth13"}
+_MAGICS = {False: b"llplan13", True: b"llbrth14"}
 # By whether births are noted. Plans of other versions lie beside ours undisturbed.
-SUFFIXES = {False: ".plan12", True: ".births13"}
+SUFFIXES = {False: ".plan13", True: ".births14"}
 HEADER = Struct("<8s12I2Q32s")
 RUN = Struct("<QII")
 MAPPING = Struct("<qII")

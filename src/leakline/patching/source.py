@@ -3,7 +3,7 @@
 Every way in which a file can be unfit for a plan is a `PlanError`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from leakline.symbols.elf import (
     open_regular,
     read_elf,
 )
+from leakline.symbols.symbol_table import exported_at
 from leakline.symbols.unwind_tables import Function, read_functions
 
 _EXECUTABLE = 1  # p_flags
@@ -82,6 +83,16 @@ class Source:
         """
         with _refusing():
             return Code(_section_address(self.elf, name), self.elf.section(name))
+
+    def functions_but(self, names: Collection[str]) -> list[Function]:
+        """The functions without those that the file offers to others by some names.
+
+        Raises:
+            PlanError: Its symbols cannot be read.
+        """
+        with _refusing():
+            left_out = exported_at(self.elf, names)
+        return [one for one in self.functions if one.start not in left_out]
 
     def code_pages(self) -> Code:
         """Return the pages that hold the code.

@@ -4,6 +4,7 @@ import lzma
 import os
 import struct
 from bisect import bisect_right
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -64,6 +65,20 @@ def read_symbol_table(elf: ElfFile) -> SymbolTable:
         embedded = _embedded(elf)
         return embedded if embedded is not None and len(embedded) else exported
     return exported
+
+
+def exported_at(elf: ElfFile, wanted: Collection[str]) -> set[int]:
+    """The addresses at which a file defines functions of some names for others."""
+    names = elf.section(".dynstr")
+    if not any(b"\0%s\0" % name.encode() in names for name in wanted):
+        return set()
+    data = elf.section(".dynsym")
+    whole = data[: len(data) // SYMBOL_64.size * SYMBOL_64.size]
+    return {
+        address
+        for name, _, _, section, address, _ in SYMBOL_64.iter_unpack(whole)
+        if section != 0 and text_at(names, name) in wanted
+    }
 
 
 def _table(elf: ElfFile, symbols: str, strings: str) -> SymbolTable:
