@@ -54,6 +54,14 @@ bool calls_heap(const llvm::CallBase& call) {
            name.starts_with("_Zda");
 }
 
+// A jump instead of a call would take the frame of whoever asks off the stack.
+void stay_on_stack(llvm::CallBase& call) {
+    auto* plain = llvm::dyn_cast<llvm::CallInst>(&call);
+    if (plain != nullptr && !plain->isMustTailCall()) {
+        plain->setTailCallKind(llvm::CallInst::TCK_NoTail);
+    }
+}
+
 } // namespace
 
 llvm::GlobalVariable* handed_variable(llvm::Module& module, llvm::StringRef name) {
@@ -126,6 +134,7 @@ void Contexts::hand_to_heap(llvm::CallBase& call, llvm::Value* handed) {
                                  builder.CreatePtrToInt(caller, context->getType()));
     }
     builder.CreateStore(told, builder.CreateThreadLocalAddress(allocating_));
+    stay_on_stack(call);
     if (!ends_here(call)) {
         builder.CreateStore(context, builder.CreateThreadLocalAddress(current_));
     }

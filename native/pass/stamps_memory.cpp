@@ -131,7 +131,11 @@ void Noter::lose_copied_over(llvm::AnyMemIntrinsic* copy, llvm::Value* bytes,
                              llvm::Constant* site) const {
     auto* length = llvm::dyn_cast<llvm::ConstantInt>(copy->getLength());
     llvm::Align align = copy->getDestAlign().valueOrOne();
-    if (length != nullptr && length->getZExtValue() <= small_copy_bytes && align >= 8) {
+    // Without optimisation a call of the C library does even these, and its code, which
+    // is patched, would note once more what it still finds there.
+    bool is_in_line = length != nullptr && !function_.hasOptNone() &&
+                      length->getZExtValue() <= small_copy_bytes && align >= 8;
+    if (is_in_line) {
         std::vector<uint64_t> offsets;
         for (uint64_t at = 0; at + 8 <= length->getZExtValue(); at += 8) {
             offsets.push_back(at);

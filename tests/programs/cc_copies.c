@@ -4,11 +4,18 @@
 
 enum { LONGEST = 200 };
 
+struct pair {
+    char* key;
+    char* value;
+};
+
 static char* few[2];
 static char* many[40];
 static char* row[4];
 static char* source[40];
 
+ALLOCATES(cleared_bad)
+ALLOCATES(overwritten_by_pair_bad)
 // Missed by the checker: it does not know how much is copied.
 ALLOCATES(FN_overwritten_by_few_bad)
 // Missed by the checker: it does not know how much is copied.
@@ -17,6 +24,21 @@ ALLOCATES(behind_the_copy_ok)
 // Missed by the checker: it does not know how much is copied.
 ALLOCATES(FN_moved_over_bad)
 ALLOCATES(moved_ok)
+
+// Without optimisation the C library does even this.
+SCENE void clear_pair(struct pair* pair) {
+    pair->value = cleared_bad();
+    KEEP(pair);
+    memset(pair, 0, sizeof *pair); // loss(cleared_bad): overwritten *pair
+    KEEP(pair);
+}
+
+SCENE void copy_pair(struct pair* pair, const struct pair* other) {
+    pair->value = overwritten_by_pair_bad();
+    KEEP(pair);
+    *pair = *other; // loss(overwritten_by_pair_bad): overwritten *pair
+    KEEP(pair);
+}
 
 SCENE void copy_few(size_t bytes) {
     few[0] = FN_overwritten_by_few_bad();
@@ -77,6 +99,10 @@ int main(int argc, char** argv) {
     if (count_wrong_moves() != 0) {
         return 1;
     }
+    struct pair* pair = calloc(2, sizeof *pair);
+    clear_pair(pair);
+    copy_pair(pair, pair + 1);
+    free(pair);
     size_t word = (size_t)argc * sizeof *few;
     copy_few(word);
     copy_many(40 * word);

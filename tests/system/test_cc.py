@@ -204,6 +204,34 @@ def test_threads_lose_side_by_side(
     assert sorted(blocks) == [4 * 20 - 1, 4 * 20]
 
 
+LAST_CALLS = """
+#include <stdlib.h>
+__attribute__((noinline)) static char* give(void) { return malloc(10); }
+__attribute__((noinline)) static void take(char** box) { free(box); }
+int main(void) {
+    char** box = malloc(80);
+    box[0] = give();
+    take(box);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("optimisation", ["-O0", "-O2", "-O3"])
+def test_who_asks_the_heap_last_is_on_the_stack(
+    optimisation: str, tmp_path: Path
+) -> None:
+    report = watch_json(compile_text(LAST_CALLS, tmp_path, optimisation), tmp_path)
+    (finding,) = report["findings"]
+    for stack, line, name in (
+        (finding["allocation"], 3, "give"),
+        (finding["loss"], 4, "take"),
+    ):
+        first, second, *_ = stack["frames"]
+        assert (first["function"], first["line"]) == (name, line)
+        assert second["function"] == "main"
+
+
 def test_a_loss_has_the_stack_of_its_callers(
     compile_c: Callable[..., Path], watch: Callable[..., Outcome]
 ) -> None:
