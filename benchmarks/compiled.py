@@ -32,6 +32,7 @@ from leakline.compile.compiler import find_compiler
 
 ROOT = Path(__file__).parent.parent
 LEAKLINE_CC = Path(sys.executable).parent / "leakline-cc"
+LEAKLINE_CXX = LEAKLINE_CC.with_name("leakline-c++")
 # Of the peers, and of the compiler for its sanitizers.
 TOOLS = ("valgrind", "dpkg-dev", "libclang-rt-19-dev")
 NO_LEAK_CHECK = (("ASAN_OPTIONS", "exitcode=0"), ("LSAN_OPTIONS", "exitcode=0"))

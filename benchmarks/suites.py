@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.compiled import LEAKLINE_CC
+from benchmarks.compiled import LEAKLINE_CC, LEAKLINE_CXX
 from benchmarks.debian_sources import fetch, fetch_lua_with_tests
 from leakline.compile.compiler import find_compiler
 
@@ -53,6 +53,9 @@ AUTOMAKE_LOG = re.compile(
 )
 DEJAGNU = re.compile(r"^# of ([a-z ]+?)\s+(\d+)$", re.MULTILINE)
 SQLITE = re.compile(r"^(\d+) errors out of (\d+) tests", re.MULTILINE)
+CTEST = re.compile(
+    r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$", re.MULTILINE
+)
 LUA_FILE = re.compile(r"^\*{5} FILE '.+'\*{5}$", re.MULTILINE)
 LUA_END = "final OK !!!"
 
@@ -63,7 +66,7 @@ class Suite:
 
     Attributes:
         prepare: Gets the sources ready in a folder of their own.
-        build: Builds it in an empty folder; $CC and $SOURCE are set.
+        build: Builds it in an empty folder; $CC, $CXX and $SOURCE are set.
         test: Runs the tests there.
         packages: Debian packages that both need.
     """
@@ -74,6 +77,9 @@ class Suite:
     test: str = "make -k check"
     packages: tuple[str, ...] = ()
 
+
+CMAKE = "cmake $SOURCE -G Ninja -DCMAKE_BUILD_TYPE= "
+CMAKE_PACKAGES = ("cmake", "ninja-build")
 
 SUITES = (
     Suite("gzip", fetch("gzip")),
@@ -99,6 +105,21 @@ SUITES = (
         "cp -r $SOURCE/. . && rm onelua.c && for i in *.c; do $CC $CFLAGS "
         "-DLUA_USE_LINUX -c $i || exit; done; $CC *.o -o lua -lm -ldl -Wl,-E",
         "cd testes && ../lua -e _U=true all.lua",
+    ),
+    Suite(
+        "leveldb",
+        fetch("leveldb"),
+        f"{CMAKE} -DLEVELDB_BUILD_BENCHMARKS=OFF && ninja",
+        "ctest",
+        (*CMAKE_PACKAGES, "libgtest-dev", "libgmock-dev", "libbenchmark-dev"),
+    ),
+    Suite("fmt", fetch("fmtlib"), f"{CMAKE} && ninja", "ctest", CMAKE_PACKAGES),
+    Suite(
+        "ninja",
+        fetch("ninja-build"),
+        f"{CMAKE} && ninja",
+        "ctest",
+        (*CMAKE_PACKAGES, "libgtest-dev"),
     ),
 )
 
@@ -136,23 +157,27 @@ def _compared(suite: Suite, folder: Path) -> dict[str, Counter[str]]:
     report = str(folder / f"{suite.name}.txt")
     options = ("--lens", "loss", "--error-exitcode", "0", "--report-file", report)
     watching = (str(LEAKLINE), "run", *options, "--")
-    plain = find_compiler("clang").path
+    plain = (find_compiler("clang").path, find_compiler("clang++").path)
+    own = (str(LEAKLINE_CC), str(LEAKLINE_CXX))
     return {
         "plain": _tested(suite, source, plain, ()),
-        "leakline cc": _tested(suite, source, str(LEAKLINE_CC), watching),
+        "leakline cc": _tested(suite, source, own, watching),
     }
 
 
 def _tested(
-    suite: Suite, source: Path, compiler: str, watching: tuple[str, ...]
+    suite: Suite, source: Path, compilers: tuple[str, str], watching: tuple[str, ...]
 ) -> Counter[str]:
-    """Build the program with a compiler and return what its tests say."""
+    """Build the program with compilers of C and C++; return what its tests say."""
+    compiler, cxx_compiler = compilers
     target = source.parent / f"{suite.name}-{Path(compiler).name}"
     target.mkdir()
     environment = {
         **os.environ,
         "CC": compiler,
+        "CXX": cxx_compiler,
         "CFLAGS": "-O2 -g -w",
+        "CXXFLAGS": "-O2 -g -w",
         "SOURCE": str(source),
         "FORCE_UNSAFE_CONFIGURE": "1",
     }
@@ -191,11 +216,14 @@ def tally(output: str) -> Counter[str]:
     for errors, tests in SQLITE.findall(output):
         verdicts["failed"] += int(errors)
         verdicts["passed"] += int(tests) - int(errors)
+    for failed, tests in CTEST.findall(output):
+        verdicts["failed"] += int(failed)
+        verdicts["passed"] += int(tests) - int(failed)
     # Lua's tests stop at the first file that fails.
     if files := len(LUA_FILE.findall(output)):
-        failed = int(LUA_END not in output)
-        verdicts["failed"] += failed
-        verdicts["passed"] += files - failed
+        stopped = int(LUA_END not in output)
+        verdicts["failed"] += stopped
+        verdicts["passed"] += files - stopped
     return verdicts
 
 
