@@ -59,7 +59,10 @@ static void work(void) {
     }
 }
 
+// While there is a node of each length, the memory of one is not used for the other: a
+// variable of the interrupted code may still hold the address of what it freed.
 int main(void) {
+    struct node* of_each_length[] = {make(SHORT_NODE, 0), make(LONG_NODE, 0)};
     struct sigaction action = {.sa_handler = on_alarm};
     struct itimerval timer = {{0, 500}, {0, 500}};
     sigaction(SIGALRM, &action, NULL);
@@ -67,6 +70,8 @@ int main(void) {
     work();
     timer = (struct itimerval){{0, 0}, {0, 0}};
     setitimer(ITIMER_REAL, &timer, NULL);
+    drop(of_each_length[0]);
+    drop(of_each_length[1]);
     scrub();
     return 0;
 }
