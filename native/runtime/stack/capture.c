@@ -107,6 +107,9 @@ uint32_t ll_stack_capture_handed(uintptr_t pc, uintptr_t sp, uintptr_t rbp) {
     return node;
 }
 
+// Stands for the slot of a return address that nobody has to look at.
+static const uintptr_t no_slot;
+
 static LL_NOINLINE uint32_t remember_any_depth(struct ll_walker* walker,
                                                uint64_t context, uintptr_t pc,
                                                uintptr_t sp, uintptr_t rbp) {
@@ -117,6 +120,7 @@ static LL_NOINLINE uint32_t remember_any_depth(struct ll_walker* walker,
         remember(walker, ll_handed_ways(walker, context, 0),
                  (struct ll_handed){.context = context,
                                     .pc = pc,
+                                    .outer_slot = (uintptr_t)&no_slot,
                                     .node = node,
                                     .clearing = walker->clearings});
     }

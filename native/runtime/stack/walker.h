@@ -71,9 +71,11 @@ struct ll_handed {
     uint64_t context; // 0: none
     uint64_t sp;      // of the innermost frame, as for a level
     uint64_t pc;
-    uint64_t rbp;         // as far as `rbp_mask` goes
-    uint64_t rbp_mask;    // all bits when the slot was found by rbp, else none
-    uintptr_t outer_slot; // where the frame keeps its return address
+    uint64_t rbp;      // as far as `rbp_mask` goes
+    uint64_t rbp_mask; // all bits when the slot was found by rbp, else none
+    // Where the frame keeps its return address. May always be read: a signal handler
+    // may put another stack here after the first look at this one.
+    uintptr_t outer_slot;
     uint64_t outer_pc;
     uint32_t node;
     uint32_t clearing; // of the walker, when it was remembered
