@@ -1,6 +1,6 @@
 # One name per thing a developer does; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-guards test-native test-packages test-python bench bench-accuracy bench-check bench-formal bench-losses bench-pages bench-real bench-plans bench-robust bench-stress bench-suites clean
+.PHONY: help setup demo check format test test-guards test-native test-packages test-python bench bench-accuracy bench-check bench-formal bench-losses bench-objects bench-pages bench-real bench-plans bench-robust bench-stress bench-suites clean
 
 BIN := .venv/bin
 SOURCES := $(shell git ls-files src native CMakeLists.txt 2>/dev/null)
@@ -83,6 +83,9 @@ bench-formal: setup  ## Losses of random programs, against the semantics of thei
 
 bench-losses: setup  ## Whether losses are told where an oracle has them
 	$(BIN)/python -m benchmarks.losses
+
+bench-objects: setup  ## Losses of random C++ programs full of objects
+	$(BIN)/python -m benchmarks.objects
 
 bench-real: setup  ## The static checker and other analysers on Debian sources
 	tools/install_packages.sh cppcheck
