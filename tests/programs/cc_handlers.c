@@ -44,7 +44,7 @@ __attribute__((noinline)) static void lose_in_handler_bad(int depth) {
 static void on_alarm(int number) {
     (void)number;
     drop(make(LONG_NODE, 2));
-    if (alarms % TREES_PER_LOSS == 0) {
+    if (alarms < ALARMS && alarms % TREES_PER_LOSS == 0) {
         lose_in_handler_bad(0);
     }
     alarms = alarms + 1;

@@ -29,6 +29,8 @@ BY_NEW(replaced_in_vector_bad)
 BY_NEW(held_by_element_bad)
 BY_NEW(where_argument_was_bad)
 BY_NEW(where_value_was_bad)
+// Missed by the checker: another function fills an array in a loop before.
+BY_NEW(FN_where_old_words_lead_bad)
 BY_NEW(caught_ok)
 BY_NEW(owned_ok)
 
@@ -173,6 +175,39 @@ SCENE void values() {
     }
 }
 
+SCENE void leave_words(char* old) {
+    char* words[60];
+    for (char*& word : words) {
+        word = old;
+    }
+    KEEP(words);
+}
+
+// Bytes are no variable with references, but objects are made in them.
+SCENE void make_in_bytes() {
+    alignas(Holder) char bytes[20 * sizeof(Holder)];
+    for (size_t i = 0; i < 20; i++) {
+        auto* holder = new (bytes + i * sizeof(Holder)) Holder;
+        KEEP(holder);
+        holder->~Holder();
+    }
+}
+
+SCENE void old_words() {
+    for (int turn = 0; turn < 3; turn++) {
+        char* old = new char[24];
+        leave_words(old);
+        KEEP(old);
+        delete[] old;
+        old = nullptr;
+        {
+            char* p = FN_where_old_words_lead_bad();
+            KEEP(p);
+        } // loss(FN_where_old_words_lead_bad): out-of-scope p
+        make_in_bytes();
+    }
+}
+
 int main() {
     for (auto scene : {without_cleanup, with_cleanup, several_calls, throwing}) {
         try {
@@ -191,6 +226,7 @@ int main() {
     elements();
     arguments();
     values();
+    old_words();
     scrub();
     return 0;
 }
