@@ -97,5 +97,9 @@ class Page:
         return self.browser.current_url.partition("#")[2]
 
     def listed(self) -> list[int]:
-        """Numbers of the findings whose rows exist, from top to bottom."""
-        return [int(row.get_attribute("data-number") or 0) for row in self.all(".row")]
+        """Numbers of the findings whose rows exist, from top to bottom.
+
+        Read at once, since a list that scrolls puts others into their place.
+        """
+        rows = "[...document.querySelectorAll('.row')]"
+        return list(self.run(f"return {rows}.map((row) => Number(row.dataset.number))"))
