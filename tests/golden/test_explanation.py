@@ -30,6 +30,9 @@ SEEN = replace(
     indirect_blocks=3,
     indirect_bytes=90,
 )
+COMPILED = replace(
+    SEEN, loss=Loss(Cause.OVERWRITTEN, EVIDENCE.allocation, "item", variables_seen=True)
+)
 STALE = replace(
     SEEN,
     kind=Kind.STALE,
@@ -44,6 +47,7 @@ STORIES = {
     "stale": STALE,
     "both": BOTH,
     "seen": SEEN,
+    "compiled": COMPILED,
     "lost": LOST,
     "indirect": INDIRECT,
     "reachable": REACHABLE,

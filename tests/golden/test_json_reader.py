@@ -1,6 +1,7 @@
 """JSON reports read back, and files that only look like them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakline.errors import RecordingError
+from leakline.model.finding import Cause, Loss
 from leakline.model.report import Report
 from leakline.reports import json_
 from leakline.reports.json_reader import read_report
 
-from .samples import REPORTS
+from .samples import EVIDENCE, REPORTS
 
 NOWHERE = Path("/nowhere")
 
@@ -38,6 +40,21 @@ def test_findings_come_back_whole(name: str) -> None:
     assert report.findings == REPORTS[name].findings
     assert report.comparison == REPORTS[name].comparison
     assert report.run == REPORTS[name].run
+
+
+def test_whether_variables_were_seen_comes_back() -> None:
+    loss = Loss(Cause.OVERWRITTEN, EVIDENCE.allocation, variables_seen=True)
+    report = replace(
+        REPORTS["evidence"], findings=(replace(EVIDENCE, loss=loss), EVIDENCE)
+    )
+    assert read_report(written(report), "compiled").findings == report.findings
+
+
+def test_reports_that_do_not_say_so_are_of_programs_as_they_are() -> None:
+    document = json.loads(written(REPORTS["evidence"]))
+    del document["findings"][0]["loss"]["variables_seen"]
+    report = read_report(json.dumps(document).encode(), "old")
+    assert report.findings == REPORTS["evidence"].findings
 
 
 def test_what_is_not_listed_is_remembered_as_a_total() -> None:

@@ -39,6 +39,7 @@ def stack(line: int, offset: int) -> Stack:
     )
 
 
+LOSS = Loss(Cause.CONTAINER_FREED, stack(5, 0x11A4), "first->next")
 FINDING = Finding(
     id="0123456789abcdef",
     engines=(Engine.REACH, Engine.LOSS),
@@ -48,7 +49,7 @@ FINDING = Finding(
     bytes=16,
     allocation=stack(3, 0x1180),
     birth=stack(3, 0x1189),
-    loss=Loss(Cause.CONTAINER_FREED, stack(5, 0x11A4), "first->next"),
+    loss=LOSS,
 )
 REPORT = replace(REPORTS["leaky"], findings=(FINDING,), hidden=())
 
@@ -65,3 +66,10 @@ def test_without_it_only_the_first_own_frame_is_explained(tmp_path: Path) -> Non
     shown = text.render(REPORT, Style(tmp_path))
     assert shown.count("drop_first();") == 0
     assert "+0x1180" not in shown
+
+
+def test_where_variables_were_seen_no_other_reference_is_open(tmp_path: Path) -> None:
+    loss = replace(LOSS, variables_seen=True)
+    report = replace(REPORT, findings=(replace(FINDING, loss=loss),))
+    shown = text.render(report, Style(tmp_path))
+    assert "the last reference was lost here, container-freed" in shown

@@ -44,7 +44,8 @@ def loss_at_site(number: int, builder: StackBuilder) -> Loss | None:
     if site is None:
         return None
     stack = _stack(number, builder)
-    return Loss(_CAUSES[site.cause], stack, site.variable or None)
+    name = site.variable or None
+    return Loss(_CAUSES[site.cause], stack, name, variables_seen=True)
 
 
 def birth_stack(number: int, builder: StackBuilder) -> Stack:

@@ -75,12 +75,15 @@ class Loss:
         stack: Innermost first; a first frame without a line is a function of which no
             more is known.
         slot: The variable or field that held the reference, None when not known.
+        variables_seen: Variables were watched like memory, so none of them held the
+            block any longer.
     """
 
     cause: Cause
     stack: Stack
     slot: str | None = None
     precision: Precision = Precision.EXACT
+    variables_seen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,11 @@ def loss_title(finding: Finding, loss: Loss) -> str:
     slot = f" (`{printable(loss.slot)}`)" if loss.slot else ""
     start = _UNCERTAIN.get(loss.precision)
     if start is None and loss.cause in _EVENTS_IN_MEMORY:
-        is_open = Engine.LOSS in finding.engines and not was_followed(finding)
+        is_open = (
+            Engine.LOSS in finding.engines
+            and not loss.variables_seen
+            and not was_followed(finding)
+        )
         where = " in memory" if is_open else ""
         start = f"the last reference{where} was lost here"
     return f"{start or 'lost here'}, {loss.cause.value}{slot}:"

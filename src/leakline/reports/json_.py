@@ -149,6 +149,7 @@ class _Writer:
             "cause": loss.cause.value,
             "slot": loss.slot,
             "precision": loss.precision.value,
+            "variables_seen": loss.variables_seen,
         }
         return cause | self.stack(loss.stack)
 

@@ -132,6 +132,7 @@ class _Reader:
             value.optional_text("slot"),
             # Reports of earlier versions do not say.
             choice(value.optional_text("precision") or "exact", "precision", Precision),
+            value.optional_flag("variables_seen"),
         )
 
     def _other_paths(self, value: JsonObject) -> OtherPaths:

@@ -47,6 +47,10 @@ class JsonObject:
         """True or false."""
         return bool(self._of_type(key, bool))
 
+    def optional_flag(self, key: str) -> bool:
+        """True or false; false where reports of earlier versions do not say."""
+        return key in self._members and self.flag(key)
+
     def number(self, key: str) -> float | None:
         """A number or null."""
         value = self._members.get(key)

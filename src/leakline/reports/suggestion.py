@@ -119,8 +119,9 @@ def _reasons(finding: Finding, spots: Spots) -> tuple[str, ...]:
     is_run = finding.engines != (Engine.STATIC,)
     is_event = loss and loss.stack.frames and loss.cause is not Cause.OUT_OF_SCOPE
     if is_event and is_run:
+        where = "" if loss and loss.variables_seen else " in memory"
         reasons.append(
-            "In the run that was the last reference in memory: nothing that is stored "
+            f"In the run that was the last reference{where}: nothing that is stored "
             "anywhere could still lead to the block."
         )
     if Engine.STATIC in finding.engines:
@@ -163,10 +164,11 @@ def _checks(finding: Finding) -> tuple[str, ...]:
             "On other paths the same place may hold a pointer that something else still "
             "uses: release only what is owned there."
         )
-        checks.append(
-            "A local variable of a calling function may still hold the address: it must "
-            "not be used after the release."
-        )
+        if not loss.variables_seen:
+            checks.append(
+                "A local variable of a calling function may still hold the address: it "
+                "must not be used after the release."
+            )
     if finding.last_access is None and Engine.STATIC not in finding.engines:
         checks.append("The last use was not recorded: look for uses after that line.")
     return tuple(checks)
