@@ -87,6 +87,15 @@ def test_objects_and_programs_are_made_apart(source: Path, tmp_path: Path) -> No
     assert lines_of_losses(tmp_path / "program", tmp_path) == [3]
 
 
+def test_stages_and_assembly_get_only_what_they_know(
+    source: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "more.s").write_text('.section .note.GNU-stack,"",@progbits\n')
+    done = call(tmp_path, "-O2", "-save-temps", source, "more.s", "-o", "program")
+    assert done.returncode == 0, done.stderr
+    assert lines_of_losses(tmp_path / "program", tmp_path) == [3]
+
+
 def test_parameters_may_be_all_that_a_source_can_lose(tmp_path: Path) -> None:
     (tmp_path / "first.c").write_text(CALLED_BY_ADDRESS)
     done = call(tmp_path, "-O2", "first.c", "-o", "program")

@@ -34,6 +34,11 @@ def said(*words: str, compiler: Compiler = COMPILER) -> str:
         ("-fsanitize=undefined", "-c", "a.c"),
         ("-fsanitize=address", "-fno-sanitize=all", "-c", "a.c"),
         ("-fsanitize=leak", "-fno-sanitize=leak", "-c", "a.c"),
+        ("-c", "a.c", "-mllvm", "-print-changed"),
+        ("-c", "a.c", "-MT", "-E", "-MF", "-M"),
+        ("-x", "assembler", "a", "-x", "c", "b", "-x", "none", "c.o"),
+        ("-x", "assembler", "a", "-xnone", "b.c"),
+        ("-c", "--", "-a.c"),
     ],
 )
 def test_sources_are_instrumented(words: tuple[str, ...]) -> None:
@@ -53,6 +58,7 @@ def test_sources_are_instrumented(words: tuple[str, ...]) -> None:
         ("-print-search-dirs",),
         ("-v",),
         ("-o", "a.c"),
+        ("-x", "c", "-o", "a", "-x", "none", "a.o"),
         (),
     ],
 )
@@ -92,6 +98,24 @@ def test_optimisation_at_link_time_is_turned_off_with_a_notice() -> None:
     assert "-fno-lto" not in added("-flto", "-fno-lto", "-c", "a.c")
 
 
+def test_what_needs_optimisation_at_link_time_is_turned_off_with_it() -> None:
+    words = ("-flto", "-fwhole-program-vtables", "-c", "a.cpp")
+    assert "-fno-whole-program-vtables" in added(*words)
+    assert "-fno-virtual-function-elimination" not in added(*words)
+    assert "-fno-whole-program-vtables" not in added("-flto", "-c", "a.cpp")
+
+
+def test_the_assembler_gets_no_options_of_ours() -> None:
+    flags = added("-O2", "a.c", "b.s", "-o", "a")
+    at = flags.index("-mllvm")
+    assert flags[at - 1 : at + 3] == (
+        "-Xclang",
+        "-mllvm",
+        "-Xclang",
+        "-leakline-without-locals",
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -100,6 +124,8 @@ def test_optimisation_at_link_time_is_turned_off_with_a_notice() -> None:
         (("-m32", "-c", "a.c"), "-m32"),
         (("-ffreestanding", "-c", "a.c"), "kernel"),
         (("-mcmodel=kernel", "-c", "a.c"), "kernel"),
+        (("-D", "__KERNEL__", "-c", "a.c"), "kernel"),
+        (("-flto", "-fsanitize=cfi-icall", "-c", "a.c"), "-fsanitize=cfi-icall"),
         (("-fsanitize=undefined,address", "-c", "a.c"), "address sanitizer"),
         (("-fsanitize=address,thread", "-fno-sanitize=address", "-c", "a.c"), "thread"),
     ],

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from itertools import pairwise
 
 from leakline.compile.response import expand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 # Options whose next word is their value, not an input.
 _WITH_VALUE = frozenset(
@@ -35,14 +34,18 @@ _WITH_VALUE = frozenset(
         "-Xpreprocessor",
         "-Xanalyzer",
         "-include",
+        "-include-pch",
         "-imacros",
         "-isystem",
+        "-cxx-isystem",
+        "-ivfsoverlay",
         "-iquote",
         "-idirafter",
         "-isysroot",
         "-iprefix",
         "-iwithprefix",
         "-iwithprefixbefore",
+        "-iwithsysroot",
         "-target",
         "--target",
         "--param",
@@ -58,8 +61,11 @@ _WITH_VALUE = frozenset(
         "-resource-dir",
         "-dumpbase",
         "-dumpdir",
+        "--serialize-diagnostics",
     ]
 )
+# Of these the value matters here; they are kept as one word.
+_JOINED = {"-D": "-D", "-target": "--target=", "--target": "--target="}
 _COMPILED = frozenset(
     [".c", ".i", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CC", ".CPP", ".ii"]
 )
@@ -75,6 +81,8 @@ _WITHOUT_LINKING = frozenset({"-c", "-S", "-emit-ast"})
 _KERNEL = frozenset({"-ffreestanding", "-mcmodel=kernel", "-D__KERNEL__", "-mkernel"})
 # Those that bring a malloc of their own.
 _SANITIZERS = frozenset({"address", "hwaddress", "leak", "memory", "thread"})
+# Switches that clang takes only together with optimisation at link time.
+_OF_LTO = ("-fwhole-program-vtables", "-fvirtual-function-elimination")
 # Debug information without local variables, and options that do not ask for any.
 _WITHOUT_VARIABLES = frozenset(
     ["-g0", "-ggdb0", "-g1", "-ggdb1", "-gline-tables-only", "-gline-directives-only"]
@@ -95,24 +103,50 @@ class CommandLine:
     """The words of one call of the compiler; response files are looked into.
 
     No dataclass: to load those takes longer than all else that `leakline cc` does.
+
+    Attributes:
+        has_separator: A word `--` ends the options.
     """
 
-    __slots__ = ("_options", "_words")
+    __slots__ = ("_inputs", "_options", "has_separator")
 
     def __init__(self, words: Sequence[str]) -> None:
-        self._words = expand(words)
-        self._options = [word for word in self._words if word.startswith("-")]
+        self.has_separator = False
+        self._options: list[str] = []
+        # Each with the language that `-x` says; "" and "none": its name tells it.
+        self._inputs: list[tuple[str, str]] = []
+        self._sort(iter(expand(words)))
+
+    def _sort(self, words: Iterator[str]) -> None:
+        language = ""
+        for word in words:
+            if self.has_separator or not word.startswith("-") or word == "-":
+                self._inputs.append((word, language))
+            elif word == "--":
+                self.has_separator = True
+            elif word == "-x":
+                language = next(words, "")
+            elif word.startswith("-x"):
+                language = word[2:]
+            elif word in _WITH_VALUE:
+                value = next(words, "")
+                if word in _JOINED:
+                    self._options.append(_JOINED[word] + value)
+            else:
+                self._options.append(word)
 
     @property
     def sources(self) -> list[str]:
         """Inputs that become instrumented code."""
-        return [] if self._is_query else _compiled(_inputs(self._words), self._words)
+        if self._is_query:
+            return []
+        return [name for name, language in self._inputs if _is_source(name, language)]
 
     @property
     def links(self) -> bool:
         """It makes a program or library, not objects."""
         is_linking = _WITHOUT_LINKING.isdisjoint(self._options)
-        return is_linking and not self._is_query and bool(_inputs(self._words))
+        return is_linking and not self._is_query and bool(self._inputs)
 
     @property
     def is_static(self) -> bool:
@@ -123,6 +157,21 @@ class CommandLine:
     def has_lto(self) -> bool:
         """It asks for optimisation at link time."""
         return _last_switch(self._options, "-flto", "-fno-lto")
+
+    @property
+    def switches_of_lto(self) -> list[str]:
+        """What it asks for that clang can do at link time only."""
+        return [
+            switch
+            for switch in _OF_LTO
+            if _last_switch(self._options, switch, switch.replace("-f", "-fno-", 1))
+        ]
+
+    @property
+    def control_flow_check(self) -> str:
+        """A sanitizer that clang can do at link time only, if any."""
+        kinds = _sanitizers(self._options)
+        return next((name for name in kinds if name.startswith("cfi")), "")
 
     @property
     def has_libc(self) -> bool:
@@ -137,12 +186,13 @@ class CommandLine:
     @property
     def sanitizer(self) -> str:
         """A sanitizer with a heap of its own that the code is for, if any."""
-        return _sanitizer(self._options)
+        kinds = _sanitizers(self._options)
+        return next((name for name in kinds if name in _SANITIZERS), "")
 
     @property
     def target(self) -> str:
         """The machine and system named, if any."""
-        return _target(self._words)
+        return _target(self._options)
 
     @property
     def optimises(self) -> bool:
@@ -155,11 +205,6 @@ class CommandLine:
         return _is_for_debugger(self._options)
 
     @property
-    def has_separator(self) -> bool:
-        """A word `--` ends the options."""
-        return "--" in self._words
-
-    @property
     def _is_query(self) -> bool:
         return any(_is_query(word) for word in self._options)
 
@@ -168,24 +213,11 @@ def _is_query(word: str) -> bool:
     return (word in _QUERIES and word != "-v") or word.startswith(_QUERY_PREFIXES)
 
 
-def _inputs(words: Sequence[str]) -> list[str]:
-    inputs = []
-    rest = iter(words)
-    for word in rest:
-        if word in _WITH_VALUE:
-            next(rest, None)
-        elif not word.startswith("-") or word == "-":
-            inputs.append(word)
-    return inputs
-
-
-def _compiled(inputs: Iterable[str], words: Sequence[str]) -> list[str]:
-    """The inputs that are C or C++, by their names or by `-x`."""
-    languages = [after for word, after in pairwise(words) if word == "-x"]
-    languages += [word[2:] for word in words if word.startswith("-x") and word != "-x"]
-    if languages:
-        return list(inputs) if _LANGUAGES.issuperset(languages) else []
-    return [name for name in inputs if os.path.splitext(name)[1] in _COMPILED]
+def _is_source(name: str, language: str) -> bool:
+    """It is C or C++, by its name or by `-x`."""
+    if language in {"", "none"}:
+        return os.path.splitext(name)[1] in _COMPILED
+    return language in _LANGUAGES
 
 
 def _last_switch(options: Iterable[str], on: str, off: str) -> bool:
@@ -198,7 +230,7 @@ def _last_switch(options: Iterable[str], on: str, off: str) -> bool:
     return state
 
 
-def _sanitizer(options: Iterable[str]) -> str:
+def _sanitizers(options: Iterable[str]) -> list[str]:
     chosen: dict[str, None] = {}
     for option in options:
         name, _, values = option.partition("=")
@@ -208,19 +240,17 @@ def _sanitizer(options: Iterable[str]) -> str:
             dropped = values.split(",")
             kept = [] if "all" in dropped else [n for n in chosen if n not in dropped]
             chosen = dict.fromkeys(kept)
-    return next((name for name in chosen if name in _SANITIZERS), "")
+    return list(chosen)
 
 
-def _target(words: Sequence[str]) -> str:
+def _target(options: Iterable[str]) -> str:
     target = ""
-    for word, after in pairwise([*words, ""]):
-        if word in {"-target", "--target"}:
-            target = after
-        elif word.startswith("--target="):
-            target = word.partition("=")[2]
-        elif word in {"-m32", "-mx32", "-m16"}:
-            target = word
-        elif word == "-m64":
+    for option in options:
+        if option.startswith("--target="):
+            target = option.partition("=")[2]
+        elif option in {"-m32", "-mx32", "-m16"}:
+            target = option
+        elif option == "-m64":
             target = ""
     return target
 

@@ -75,12 +75,14 @@ def additions_for(
         # They are known once the plugin is loaded as one of clang's own.
         flags.append(f"-fplugin={compiler.plugin}")
     for option in options:
-        flags += ["-mllvm", option]
+        # For clang itself: the assembler would get what `-mllvm` alone says, too.
+        flags += ["-Xclang", "-mllvm", "-Xclang", option]
     if not line.optimises:
         # Without optimisation clang leaves out where scopes begin and end.
         flags += ["-Xclang", "-fsanitize-address-use-after-scope"]
     if line.has_lto:
         flags.append("-fno-lto")
+        flags += [switch.replace("-f", "-fno-", 1) for switch in line.switches_of_lto]
         notices.append(
             "optimisation at link time is turned off: losses are noted per source file"
         )
@@ -109,6 +111,8 @@ def _why_plain(line: CommandLine, compiler: Compiler) -> str:
         return "code for a kernel or without a C library has no heap of Leakline's"
     if line.sanitizer:
         return f"a program with the {line.sanitizer} sanitizer cannot be watched"
+    if line.control_flow_check:
+        return f"-fsanitize={line.control_flow_check} needs optimisation at link time"
     if line.target and not _is_native(line.target):
         return f"only programs for 64-bit x86 Linux can be watched, not {line.target}"
     return ""
