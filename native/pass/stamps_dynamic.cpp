@@ -56,7 +56,7 @@ std::vector<llvm::AllocaInst*> find_dynamic_room(llvm::Function& function) {
 void note_dynamic_room(llvm::ArrayRef<llvm::AllocaInst*> rooms,
                        llvm::Function& function, const Tools& tools) {
     llvm::DominatorTree dominators(function);
-    Exits exits;
+    Exits exits(function);
     for (llvm::AllocaInst* room : rooms) {
         llvm::DILocalVariable* variable = variable_of(room);
         std::string name = variable != nullptr ? variable->getName().str() : "";

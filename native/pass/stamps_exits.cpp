@@ -6,6 +6,8 @@
 
 #include "stamps_destinations.h"
 #include "stamps_names.h"
+#include "stamps_places.h"
+#include "stamps_returns.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/CFG.h"
@@ -19,12 +21,10 @@ namespace leakline {
 namespace {
 
 constexpr unsigned most_predecessors = 64;
+// A scope that is left in more ways is told as left where it ends.
+constexpr size_t most_places = 32;
 constexpr uint64_t go_on = 0;
 constexpr uint64_t to_return = 1;
-
-bool is_same_place(llvm::DebugLoc a, llvm::DebugLoc b) {
-    return a && b && a.getLine() == b.getLine() && a.getCol() == b.getCol();
-}
 
 // True when nothing before the instruction in its block is a statement of its own.
 bool is_only_cleanup(const llvm::Instruction* end, llvm::DebugLoc cleanup) {
@@ -39,21 +39,6 @@ bool is_only_cleanup(const llvm::Instruction* end, llvm::DebugLoc cleanup) {
         }
     }
     return true;
-}
-
-// True when only cleanups stand between the instruction and a `return` statement, which
-// comes before the brace that ends the scope.
-bool leads_to_return(const llvm::Instruction* end, llvm::DebugLoc cleanup) {
-    while (!end->isTerminator()) {
-        end = end->getNextNode();
-        llvm::DebugLoc where = end->getDebugLoc();
-        if (!end->isTerminator() && where && !is_same_place(where, cleanup)) {
-            return false;
-        }
-    }
-    llvm::DebugLoc exit = end->getDebugLoc();
-    return llvm::isa<llvm::ReturnInst>(end) && exit &&
-           (!cleanup || exit.getLine() <= cleanup.getLine());
 }
 
 const llvm::Instruction* first_scope_end(const llvm::BasicBlock* block) {
@@ -126,15 +111,16 @@ bool can_choose(const llvm::BasicBlock* block) {
     return !llvm::pred_empty(block) && llvm::pred_size(block) <= most_predecessors;
 }
 
-bool is_shared(const llvm::Instruction* end) {
-    return is_only_cleanup(end, end->getDebugLoc()) && can_choose(end->getParent());
+bool begins_handler(const llvm::BasicBlock& block) {
+    return llvm::any_of(block, [](const llvm::Instruction& instruction) {
+        auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+        auto* callee = call != nullptr ? call->getCalledFunction() : nullptr;
+        return callee != nullptr && callee->getName() == "__cxa_begin_catch";
+    });
 }
 
-// Where a scope ends by itself.
-llvm::DebugLoc own_place(const llvm::Instruction* end) {
-    llvm::DebugLoc own = end->getDebugLoc();
-    return leads_to_return(end, own) ? end->getParent()->getTerminator()->getDebugLoc()
-                                     : own;
+bool is_shared(const llvm::Instruction* end) {
+    return is_only_cleanup(end, end->getDebugLoc()) && can_choose(end->getParent());
 }
 
 llvm::Constant* site_of_number(const llvm::ConstantInt* number, const SiteRow& row) {
@@ -198,14 +184,36 @@ llvm::Value* site_of_way(const Ways& ways, const Site& site, const Births& birth
     return builder.CreateInBoundsGEP(builder.getInt8Ty(), row.first, offset);
 }
 
+// What is behind a landing pad is no statement of the source until a handler begins.
+Exits::Exits(llvm::Function& function) {
+    std::vector<llvm::BasicBlock*> pending = {&function.getEntryBlock()};
+    for (llvm::BasicBlock& block : function) {
+        if (begins_handler(block)) {
+            pending.push_back(&block);
+        }
+    }
+    while (!pending.empty()) {
+        llvm::BasicBlock* block = pending.back();
+        pending.pop_back();
+        if (!of_statements_.insert(block).second) {
+            continue;
+        }
+        for (llvm::BasicBlock* next : llvm::successors(block)) {
+            if (!next->isLandingPad()) {
+                pending.push_back(next);
+            }
+        }
+    }
+}
+
 const Ways& Exits::ways(llvm::Instruction* end) {
     return ways_from(nullptr, end);
 }
 
 const Ways& Exits::ways_from(llvm::BasicBlock* from, llvm::Instruction* end) {
-    llvm::DebugLoc own = own_place(end);
+    llvm::DebugLoc own = end_of_scope(end);
     llvm::BasicBlock* block = end->getParent();
-    bool is_chosen = is_shared(end);
+    bool is_chosen = is_passed(block) ? can_choose(block) : is_shared(end);
     auto [found, is_new] =
         known_.try_emplace(std::tuple(block, is_chosen ? from : nullptr, own.get()));
     if (is_new) {
@@ -224,7 +232,16 @@ const Ways& Exits::ways_from(llvm::BasicBlock* from, llvm::Instruction* end) {
 llvm::Value* Exits::number_of(llvm::DebugLoc place, llvm::BasicBlock* block,
                               Search& search) {
     std::vector<llvm::DebugLoc>& places = search.ways.places;
-    auto known = llvm::find(places, place);
+    auto find = [&](llvm::DebugLoc wanted) {
+        return llvm::find_if(places, [&](llvm::DebugLoc known) {
+            return known == wanted || is_on_same_line(known, wanted);
+        });
+    };
+    auto known = find(place);
+    if (known == places.end() && places.size() >= most_places) {
+        place = search.own;
+        known = find(place);
+    }
     auto number = static_cast<uint64_t>(known - places.begin());
     if (known == places.end()) {
         places.push_back(place);
@@ -255,17 +272,27 @@ llvm::Value* Exits::number_on_entry(llvm::BasicBlock* block, Search& search) {
 
 llvm::Value* Exits::number_from(llvm::BasicBlock* from, llvm::BasicBlock* to,
                                 Search& search) {
-    llvm::Instruction* branch = from->getTerminator();
-    if (is_jump(from, to)) {
-        return number_of(branch->getDebugLoc() ? branch->getDebugLoc() : search.own, to,
-                         search);
-    }
-    const llvm::Instruction* end = first_scope_end(from);
-    if (end != nullptr && is_only_cleanup(branch, end->getDebugLoc()) &&
-        can_choose(from) && passes_jumps_on(from, to)) {
+    llvm::DebugLoc branch = from->getTerminator()->getDebugLoc();
+    if (leads_on(from, to) && can_choose(from)) {
         return number_on_entry(from, search);
     }
-    return number_of(search.own, to, search);
+    // A variable that a condition declares ends at the condition, as far as clang
+    // tells, and so before the end of a branch.
+    bool is_own =
+        !branch || !(is_jump(from, to) || is_on_later_line(branch, search.own));
+    return number_of(is_own ? search.own : branch, to, search);
+}
+
+// True for cleanups on the way to others, of which only what came before tells where
+// the scope was left.
+bool Exits::leads_on(llvm::BasicBlock* from, llvm::BasicBlock* to) const {
+    if (is_passed(from)) {
+        return true;
+    }
+    const llvm::Instruction* end = first_scope_end(from);
+    return end != nullptr && !is_jump(from, to) &&
+           is_only_cleanup(from->getTerminator(), end->getDebugLoc()) &&
+           passes_jumps_on(from, to);
 }
 
 } // namespace leakline

@@ -6,6 +6,7 @@
 #include "stamps_sites.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/IR/DebugLoc.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
@@ -30,6 +31,8 @@ llvm::Value* site_of_way(const Ways& ways, const Site& site, const Births& birth
 
 class Exits {
   public:
+    explicit Exits(llvm::Function& function);
+
     // The ways to the end of a scope at an instruction.
     const Ways& ways(llvm::Instruction* end);
 
@@ -48,11 +51,19 @@ class Exits {
         llvm::DenseMap<llvm::BasicBlock*, llvm::Value*> on_entry;
     };
 
+    // True where nothing is run but cleanups while an exception passes.
+    bool is_passed(const llvm::BasicBlock* block) const {
+        return !of_statements_.contains(block);
+    }
+
     static llvm::Value* number_of(llvm::DebugLoc place, llvm::BasicBlock* block,
                                   Search& search);
-    static llvm::Value* number_on_entry(llvm::BasicBlock* block, Search& search);
-    static llvm::Value* number_from(llvm::BasicBlock* from, llvm::BasicBlock* to,
-                                    Search& search);
+    llvm::Value* number_on_entry(llvm::BasicBlock* block, Search& search);
+    llvm::Value* number_from(llvm::BasicBlock* from, llvm::BasicBlock* to,
+                             Search& search);
+    bool leads_on(llvm::BasicBlock* from, llvm::BasicBlock* to) const;
+
+    llvm::DenseSet<const llvm::BasicBlock*> of_statements_;
 
     // By the block of the end, the block that it comes from (null: any of them) and the
     // place of the end itself.

@@ -64,8 +64,8 @@ llvm::Instruction* place_before(llvm::Instruction* end) {
 class Noter {
   public:
     Noter(const Slots& slots, llvm::Function& function, const Tools& tools)
-        : slots_(slots), function_(function), tools_(tools),
-          start_(start_of(function)) {
+        : slots_(slots), function_(function), tools_(tools), start_(start_of(function)),
+          exits_(function) {
     }
 
     void note(const Drops& found);

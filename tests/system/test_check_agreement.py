@@ -52,6 +52,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "cc_contexts.c": (),
     "cc_around.c": (),
     "cc_copies.c": (),
+    "cc_exits.cpp": (),
     "cc_handlers.c": (),
     "cc_jumps.c": (),
     "cc_language.c": (),

@@ -117,3 +117,79 @@ NOINLINE static void lose_() {
     }
     KEEP(&held);
 }
+
+// A throw in the function itself passes objects.
+NOINLINE static void hold_() {
+    string before = text(30);
+    char* held = block_();
+    KEEP(held);
+    if (sum != 42) {
+        throw std::runtime_error(before + text(60)); // lost: out-of-scope
+    }
+    free(held);
+}
+NOINLINE static void lose_() {
+    try {
+        hold_();
+    } catch (const std::runtime_error& error) {
+        take(error.what());
+    }
+}
+
+// The second of several calls throws, inside of a scope with objects.
+NOINLINE static void hold_() {
+    string before = text(30);
+    char* held = block_();
+    KEEP(held);
+    for (const string& each : {text(40), text(50)}) {
+        string inside = each + text(60);
+        fail_if_odd(20);
+        fail_if_odd((int)inside.size() + 1); // lost: out-of-scope
+        look_at(inside);
+    }
+    fail_if_odd(22);
+    free(held);
+}
+NOINLINE static void lose_() {
+    try {
+        hold_();
+    } catch (const std::runtime_error& error) {
+        take(error.what());
+    }
+}
+
+// A throw is caught in the same function.
+NOINLINE static void lose_() {
+    try {
+        string beside = text(41);
+        char* held = block_();
+        KEEP(held);
+        fail_if_odd(20);
+        if (sum != 42) {
+            throw beside.size(); // lost: out-of-scope
+        }
+        free(held);
+    } catch (size_t size) {
+        sum += (long)size;
+    }
+}
+
+// A handler throws on.
+NOINLINE static void hold_() {
+    char* held = block_();
+    KEEP(held);
+    try {
+        fail_if_odd(21);
+    } catch (const std::exception& error) {
+        look_over(error.what());
+        throw; // lost: out-of-scope
+    }
+    free(held);
+}
+NOINLINE static void lose_() {
+    try {
+        hold_();
+    } catch (const std::runtime_error& error) {
+        take(error.what());
+    }
+}

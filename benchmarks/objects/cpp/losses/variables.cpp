@@ -241,3 +241,46 @@ NOINLINE static void lose_() {
     other = nullptr; // lost: overwritten
     KEEP(&held);
 }
+
+// The last return makes an object.
+NOINLINE static string hold_(int length) {
+    char* held = block_();
+    KEEP(held);
+    return text(length) + text(30); // lost: out-of-scope
+}
+NOINLINE static void lose_() {
+    take(hold_(50));
+}
+
+// The last return gives one of two objects.
+NOINLINE static string hold_(int length) {
+    string beside = text(length);
+    char* held = block_();
+    KEEP(held);
+    return length % 2 == 0 ? beside + "even" : text(length); // lost: out-of-scope
+}
+NOINLINE static void lose_() {
+    take(hold_(50));
+    sum++;
+}
+
+// The last return gives a variable.
+NOINLINE static numbers hold_(int length) {
+    numbers result = row(length);
+    char* held = block_();
+    KEEP(held);
+    result.push_back(length);
+    return result; // lost: out-of-scope
+}
+NOINLINE static void lose_() {
+    count(hold_(50));
+}
+
+// A condition declares it.
+NOINLINE static void lose_() {
+    if (char* held = block_()) {
+        KEEP(held);
+        sum++;
+    } // lost: out-of-scope
+    sum++;
+}
