@@ -1,5 +1,6 @@
 #include "stamps_contexts.h"
 
+#include "stamps_callees.h"
 #include "stamps_emit.h"
 #include "stamps_losing.h"
 
@@ -16,10 +17,6 @@
 namespace leakline {
 
 namespace {
-
-const llvm::Function* callee_of(const llvm::CallBase& call) {
-    return llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
-}
 
 // Calls that can neither stamp nor call back.
 bool ends_here(const llvm::CallBase& call) {

@@ -1,5 +1,6 @@
 #include "stamps_destroying.h"
 
+#include "stamps_callees.h"
 #include "stamps_freeing.h"
 #include "stamps_names.h"
 #include "stamps_slots.h"
@@ -7,27 +8,16 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
-#include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/InstIterator.h"
 
 namespace leakline {
 
 namespace {
 
-bool is_destructor(llvm::StringRef name) {
-    if (!name.ends_with("Ev") || !name.drop_back(3).ends_with("D")) {
-        return false; // which is quicker to tell
-    }
-    llvm::ItaniumPartialDemangler demangler;
-    return !demangler.partialDemangle(name.str().c_str()) && demangler.isCtorOrDtor();
-}
-
 // One that does not free the object as well.
 bool only_destroys(const llvm::CallBase& call) {
-    auto* callee =
-        llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
-    return callee != nullptr && call.arg_size() == 1 &&
-           is_destructor(callee->getName()) && !callee->getName().ends_with("D0Ev");
+    llvm::StringRef name = callee_name(call);
+    return call.arg_size() == 1 && is_destructor(name) && !is_deleting_destructor(name);
 }
 
 // Such objects are looked at where their scope ends.

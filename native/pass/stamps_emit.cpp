@@ -18,6 +18,10 @@ llvm::Value* as_settled_bits(llvm::IRBuilder<>& builder, llvm::Value* value) {
     return builder.CreateFreeze(as_bits(builder, value));
 }
 
+llvm::Value* unless(llvm::IRBuilder<>& builder, llvm::Value* gone, llvm::Value* old) {
+    return gone == nullptr ? old : builder.CreateSelect(gone, builder.getInt64(0), old);
+}
+
 } // namespace
 
 llvm::Function* declare_note(llvm::Module& module, const char* name) {
@@ -102,15 +106,16 @@ void Emitter::lost_from(llvm::Instruction* before, llvm::Value* old, llvm::Value
 }
 
 void Emitter::lost_at(llvm::Instruction* before, llvm::Value* address,
-                      llvm::Align align, llvm::Value* site,
-                      llvm::DebugLoc where) const {
+                      llvm::Align align, llvm::Value* site, llvm::DebugLoc where,
+                      llvm::Value* gone) const {
     llvm::IRBuilder<> builder(before);
     builder.SetCurrentDebugLocation(where);
     auto* old = builder.CreateAlignedLoad(builder.getInt64Ty(), address, align);
-    lost_from(before, old, address, site, where);
+    lost_from(before, unless(builder, gone, old), address, site, where);
 }
 
-void Emitter::overwritten(llvm::StoreInst* store, llvm::Value* site) const {
+void Emitter::overwritten(llvm::StoreInst* store, llvm::Value* site,
+                          llvm::Value* gone) const {
     llvm::DebugLoc where = store->getDebugLoc();
     llvm::Value* slot = store->getPointerOperand();
     llvm::IRBuilder<> builder(store);
@@ -122,10 +127,11 @@ void Emitter::overwritten(llvm::StoreInst* store, llvm::Value* site) const {
     if (store->isAtomic()) {
         old->setAtomic(llvm::AtomicOrdering::Monotonic, store->getSyncScopeID());
     }
+    llvm::Value* held = unless(builder, gone, old);
     if (lost_from_ != nullptr) {
-        lost_from(store, old, slot, site, where);
+        lost_from(store, held, slot, site, where);
     } else {
-        replaced(store, old, store->getValueOperand(), site, where);
+        replaced(store, held, store->getValueOperand(), site, where);
     }
 }
 

@@ -41,12 +41,15 @@ class Emitter {
                           llvm::Value* given, llvm::Value* site,
                           llvm::DebugLoc where) const;
 
-    // As `lost`, for the 64 bits at an address.
+    // As `lost`, for the 64 bits at an address. They are no reference where `gone` is
+    // true; null: they always are.
     void lost_at(llvm::Instruction* before, llvm::Value* address, llvm::Align align,
-                 llvm::Value* site, llvm::DebugLoc where) const;
+                 llvm::Value* site, llvm::DebugLoc where,
+                 llvm::Value* gone = nullptr) const;
 
     // As `replaced`, for what a store overwrites.
-    void overwritten(llvm::StoreInst* store, llvm::Value* site) const;
+    void overwritten(llvm::StoreInst* store, llvm::Value* site,
+                     llvm::Value* gone) const;
 
     // All words of some memory are about to be lost. Those that are references become
     // zero, so that whoever overwrites them does not note them again.

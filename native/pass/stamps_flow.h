@@ -16,6 +16,7 @@ namespace leakline {
 // of the variable: null while somebody else holds it.
 enum class Sole {
     nothing,     // somebody else holds it
+    freed,       // the block is gone
     value,       // what the variable holds
     of_variable, // what the companion of another variable has
 };

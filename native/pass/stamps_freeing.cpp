@@ -1,7 +1,11 @@
 #include "stamps_freeing.h"
 
+#include "stamps_callees.h"
+#include "stamps_slots.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Instructions.h"
@@ -11,10 +15,6 @@
 namespace leakline {
 
 namespace {
-
-const llvm::Function* callee_of(const llvm::CallBase& call) {
-    return llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
-}
 
 // The variable of a parameter, when that holds nothing else at any time; else null.
 const llvm::AllocaInst* place_of(const llvm::Argument& argument) {
@@ -31,8 +31,9 @@ const llvm::AllocaInst* place_of(const llvm::Argument& argument) {
     return is_constant ? place : nullptr;
 }
 
-bool is_read_from(const llvm::Value* value, const llvm::Value* place) {
-    auto* load = llvm::dyn_cast<llvm::LoadInst>(value);
+// A block may begin with the number of its objects.
+bool is_read_from(llvm::Value* value, const llvm::Value* place) {
+    auto* load = llvm::dyn_cast<llvm::LoadInst>(base_of(value));
     return load != nullptr && load->getPointerOperand() == place;
 }
 
@@ -53,13 +54,41 @@ std::vector<const llvm::BasicBlock*> ways_if_not_null(const llvm::BasicBlock& bl
     return {all.begin(), all.end()};
 }
 
+// `delete` of an object whose class only the run can tell: clang reads the variable
+// once, for the test whether it is null and for the call, as no other statement does.
+bool deletes_virtually(const llvm::CallBase& call) {
+    const llvm::BasicBlock* before = call.getParent()->getSinglePredecessor();
+    auto* branch = before != nullptr
+                       ? llvm::dyn_cast<llvm::BranchInst>(before->getTerminator())
+                       : nullptr;
+    auto* test = branch != nullptr && branch->isConditional()
+                     ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition())
+                     : nullptr;
+    auto* destructor = llvm::dyn_cast<llvm::LoadInst>(call.getCalledOperand());
+    if (test == nullptr || destructor == nullptr || call.arg_size() != 1 ||
+        !call.getType()->isVoidTy() || branch->getSuccessor(1) != call.getParent()) {
+        return false;
+    }
+    const llvm::Value* object = call.getArgOperand(0);
+    auto* table = llvm::dyn_cast<llvm::LoadInst>(base_of(destructor->getOperand(0)));
+    return test->getPredicate() == llvm::CmpInst::ICMP_EQ &&
+           llvm::isa<llvm::ConstantPointerNull>(test->getOperand(1)) &&
+           test->getOperand(0) == object && table != nullptr &&
+           table->getPointerOperand() == object && llvm::isa<llvm::LoadInst>(object);
+}
+
 } // namespace
 
 bool frees_block(const llvm::CallBase& call) {
+    static const llvm::StringSet<> names = {"free",   "cfree",    "fclose",
+                                            "pclose", "closedir", "freeaddrinfo"};
     const llvm::Function* callee = callee_of(call);
-    llvm::StringRef name = callee != nullptr ? callee->getName() : llvm::StringRef();
-    return name == "free" || name == "cfree" || name.starts_with("_ZdlP") ||
-           name.starts_with("_ZdaP");
+    if (callee == nullptr) {
+        return deletes_virtually(call);
+    }
+    llvm::StringRef name = callee->getName();
+    return names.contains(name) || name.starts_with("_ZdlP") ||
+           name.starts_with("_ZdaP") || is_deleting_destructor(name);
 }
 
 // Starts from what the library frees.
@@ -70,8 +99,9 @@ Freeing::Freeing(llvm::Module& module) {
         for (llvm::Function& function : module) {
             for (llvm::Argument& argument : function.args()) {
                 std::pair key(&function, argument.getArgNo());
-                if (function.hasExactDefinition() && !known_.contains(key) &&
-                    argument.getType()->isPointerTy() && body_frees(argument)) {
+                if (!function.isDeclaration() && !function.isInterposable() &&
+                    !known_.contains(key) && argument.getType()->isPointerTy() &&
+                    body_frees(argument)) {
                     known_.insert(key);
                     changed = true;
                 }

@@ -1,4 +1,4 @@
-// Which calls surely free what they are given: `free` and the like, and functions of
+// Which calls free what they are given. `free` and the like surely do, and functions of
 // the module that do so on all their ways, unless it is null. What was freed has no
 // references, so nobody loses one.
 #pragma once
@@ -10,7 +10,8 @@
 
 namespace leakline {
 
-// True for calls of the library after which the block of the first argument is gone.
+// True for calls of the library, and of destructors that free their object, after
+// which the block of the first argument is gone.
 bool frees_block(const llvm::CallBase& call);
 
 class Freeing {

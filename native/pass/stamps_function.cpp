@@ -4,6 +4,7 @@
 #include "stamps_dynamic.h"
 #include "stamps_memory.h"
 #include "stamps_passing.h"
+#include "stamps_released.h"
 #include "stamps_scopes.h"
 #include "stamps_temporaries.h"
 #include "stamps_unwinding.h"
@@ -62,17 +63,19 @@ void instrument(llvm::Function& function, const Tools& tools) {
     std::vector<Temporary> temporaries =
         find_temporaries(function, slots, tools.losing);
     slots.ends_of_results = ends_of_results(temporaries);
+    find_releases(function, tools.losing, slots);
     Drops drops = find_drops(function, slots, tools.losing);
     MemoryAccesses accesses = find_memory_accesses(function, slots);
     std::vector<llvm::CallBase*> destroying = find_destroying(function);
     std::vector<llvm::AllocaInst*> rooms = find_dynamic_room(function);
 
+    Released released(function, slots, drops);
     forget_purity(function);
     keep_stores_before_release(function);
-    note_overwritten_memory(accesses, function, tools);
+    note_overwritten_memory(accesses, released, function, tools);
     note_temporaries(temporaries, function, tools);
     note_destroyed(destroying, function, tools);
-    note_variables(slots, drops, function, tools);
+    note_variables(slots, drops, released, function, tools);
     clear_passing(slots, function);
     note_dynamic_room(rooms, function, tools);
     for (llvm::Instruction* mark : marks) {

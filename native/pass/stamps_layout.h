@@ -26,6 +26,7 @@ inline constexpr uint64_t cache_address = loss_page + 16;
 inline constexpr uint64_t hook_address = loss_page + 24;
 inline constexpr uint64_t lose_hook_address = loss_page + 56;
 inline constexpr uint64_t bear_hook_address = loss_page + 64;
+inline constexpr uint64_t gone_hook_address = loss_page + 72;
 inline constexpr uint64_t quick_contexts_address = loss_page + 0x1000;
 inline constexpr unsigned context_cache_size = 4096; // numbers of 32 bits
 inline constexpr unsigned quick_contexts_size = 65536;

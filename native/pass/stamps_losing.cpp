@@ -1,5 +1,6 @@
 #include "stamps_losing.h"
 
+#include "stamps_callees.h"
 #include "stamps_slots.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -224,7 +225,7 @@ bool is_harmless_library_function(llvm::StringRef name) {
 }
 
 // Starts from the belief that nobody loses anything and takes back what is not so.
-Losing::Losing(llvm::Module& module) : freeing_(module) {
+Losing::Losing(llvm::Module& module) : freeing_(module), possible_(module, freeing_) {
     for (llvm::Function& function : module) {
         if (!function.isDeclaration() && !function.isInterposable()) {
             harmless_.insert(&function);
@@ -253,8 +254,7 @@ bool Losing::may_lose(const llvm::CallBase& call) const {
         // All others run while a coroutine waits.
         return known->getIntrinsicID() == llvm::Intrinsic::coro_suspend;
     }
-    auto* callee =
-        llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
+    const llvm::Function* callee = callee_of(call);
     if (callee == nullptr) {
         return true;
     }

@@ -2,6 +2,7 @@
 // a variable that was copied from memory is not the last to hold what it holds.
 #pragma once
 #include "stamps_freeing.h"
+#include "stamps_possible.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/IR/InstrTypes.h"
@@ -34,10 +35,15 @@ class Losing {
         return freeing_;
     }
 
+    const PossibleFreeing& possible_freeing() const {
+        return possible_;
+    }
+
   private:
     bool body_may_lose(llvm::Function& function) const;
 
     Freeing freeing_;
+    PossibleFreeing possible_;
     llvm::DenseSet<const llvm::Function*> harmless_;
 };
 

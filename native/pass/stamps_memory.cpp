@@ -1,5 +1,6 @@
 #include "stamps_memory.h"
 
+#include "stamps_callees.h"
 #include "stamps_names.h"
 #include "stamps_temporaries.h"
 
@@ -37,8 +38,7 @@ int replaced_argument(const llvm::Function& function) {
 
 // Where such a function is inlined from a header, its caller names the variable.
 int replaced_argument(const llvm::CallBase& call) {
-    auto* callee =
-        llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
+    const llvm::Function* callee = callee_of(call);
     if (callee == nullptr || replaced_argument(*call.getFunction()) >= 0) {
         return -1;
     }
@@ -47,8 +47,8 @@ int replaced_argument(const llvm::CallBase& call) {
 
 class Noter {
   public:
-    Noter(llvm::Function& function, const Tools& tools)
-        : function_(function), tools_(tools) {
+    Noter(const Released& released, llvm::Function& function, const Tools& tools)
+        : released_(released), function_(function), tools_(tools) {
     }
 
     void store(llvm::StoreInst* store) const;
@@ -66,6 +66,7 @@ class Noter {
     void lose_copied_over(llvm::AnyMemIntrinsic* copy, llvm::Value* bytes,
                           llvm::Constant* site) const;
 
+    const Released& released_;
     llvm::Function& function_;
     const Tools& tools_;
 };
@@ -97,7 +98,8 @@ void Noter::store(llvm::StoreInst* store) const {
         born_words(store, slot, offsets, place);
         return;
     }
-    tools_.emitter.overwritten(store, place);
+    llvm::IRBuilder<> builder(store);
+    tools_.emitter.overwritten(store, place, released_.is_gone(builder, slot));
     tools_.emitter.born(store, store->getValueOperand(), slot, place,
                         store->getDebugLoc());
 }
@@ -226,9 +228,9 @@ MemoryAccesses find_memory_accesses(llvm::Function& function, const Slots& slots
     return accesses;
 }
 
-void note_overwritten_memory(const MemoryAccesses& accesses, llvm::Function& function,
-                             const Tools& tools) {
-    Noter noter(function, tools);
+void note_overwritten_memory(const MemoryAccesses& accesses, const Released& released,
+                             llvm::Function& function, const Tools& tools) {
+    Noter noter(released, function, tools);
     for (llvm::StoreInst* store : accesses.stores) {
         noter.store(store);
     }

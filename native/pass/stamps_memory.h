@@ -2,6 +2,7 @@
 // the pointers that they are given.
 #pragma once
 #include "stamps_function.h"
+#include "stamps_released.h"
 #include "stamps_slots.h"
 
 #include <vector>
@@ -19,7 +20,7 @@ struct MemoryAccesses {
 
 MemoryAccesses find_memory_accesses(llvm::Function& function, const Slots& slots);
 
-void note_overwritten_memory(const MemoryAccesses& accesses, llvm::Function& function,
-                             const Tools& tools);
+void note_overwritten_memory(const MemoryAccesses& accesses, const Released& released,
+                             llvm::Function& function, const Tools& tools);
 
 } // namespace leakline

@@ -1,5 +1,6 @@
 #include "stamps_passing.h"
 
+#include "stamps_callees.h"
 #include "stamps_losing.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -21,8 +22,7 @@ struct Uses {
 };
 
 bool may_fill(const llvm::CallBase& call) {
-    const auto* callee =
-        llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
+    const llvm::Function* callee = callee_of(call);
     return !call.isInlineAsm() && (callee == nullptr || !callee->isDeclaration() ||
                                    !is_harmless_library_function(callee->getName()));
 }

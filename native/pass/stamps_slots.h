@@ -2,6 +2,7 @@
 #pragma once
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -37,6 +38,18 @@ struct Slots {
 
     // The last uses of results that nobody keeps.
     llvm::DenseSet<const llvm::Instruction*> ends_of_results;
+
+    // Of calls that free blocks: the slots that were read to name them. Until then they
+    // still have the same value.
+    llvm::DenseMap<const llvm::Instruction*,
+                   llvm::SmallVector<std::pair<llvm::AllocaInst*, uint64_t>, 1>>
+        releases;
+
+    // Of calls that may do so: the slots that were read for their arguments, and those
+    // in aggregates that they are given the address of.
+    llvm::MapVector<llvm::CallBase*,
+                    llvm::SmallVector<std::pair<llvm::AllocaInst*, uint64_t>, 1>>
+        possible_releases;
 
     // Code that runs before and after their scopes may ask what variables hold.
     bool outlive_scopes = false;

@@ -1,5 +1,6 @@
 #include "stamps_temporaries.h"
 
+#include "stamps_callees.h"
 #include "stamps_names.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -11,12 +12,6 @@
 namespace leakline {
 
 namespace {
-
-llvm::StringRef callee_name(const llvm::CallBase& call) {
-    auto* callee =
-        llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
-    return callee != nullptr ? callee->getName() : llvm::StringRef();
-}
 
 // New blocks are lost with a result that nobody keeps; pointers into old ones are not.
 bool makes_blocks(llvm::StringRef name) {
@@ -125,7 +120,7 @@ ends_of_results(const std::vector<Temporary>& temporaries) {
 }
 
 bool releases_block(const llvm::CallBase& call) {
-    static const llvm::StringSet<> names = {"realloc", "reallocarray", "fclose"};
+    static const llvm::StringSet<> names = {"realloc", "reallocarray"};
     return frees_block(call) || names.contains(callee_name(call));
 }
 

@@ -63,9 +63,10 @@ llvm::Instruction* place_before(llvm::Instruction* end) {
 
 class Noter {
   public:
-    Noter(const Slots& slots, llvm::Function& function, const Tools& tools)
-        : slots_(slots), function_(function), tools_(tools), start_(start_of(function)),
-          exits_(function) {
+    Noter(const Slots& slots, const Released& released, llvm::Function& function,
+          const Tools& tools)
+        : slots_(slots), released_(released), function_(function), tools_(tools),
+          start_(start_of(function)), exits_(function) {
     }
 
     void note(const Drops& found);
@@ -86,6 +87,7 @@ class Noter {
     void end_at(const Slot& slot, llvm::Instruction* end);
 
     const Slots& slots_;
+    const Released& released_;
     llvm::Function& function_;
     const Tools& tools_;
     llvm::Instruction* start_; // where variables of the whole function begin
@@ -224,6 +226,7 @@ void Noter::change_sole(const SoleChange& change, llvm::Instruction* before) {
     auto now = [&]() -> llvm::Value* {
         switch (change.sole) {
         case Sole::nothing:
+        case Sole::freed:
             return llvm::Constant::getNullValue(type);
         case Sole::value:
             return builder.CreateLoad(type, slots_.variables[change.variable].place);
@@ -306,13 +309,16 @@ void Noter::drop(const Drop& drop) {
     builder.SetCurrentDebugLocation(where);
     llvm::Value* site = site_of(drop, builder);
     // LLVM 19 may place arithmetic before the label of a landing pad, where it is never
-    // run, so the birth stays unknown there.
+    // run, so the birth stays unknown there, and whether the block is gone.
+    llvm::Value* old = builder.CreateLoad(place->getAllocatedType(), place);
+    llvm::Value* given = llvm::Constant::getNullValue(old->getType());
     if (!is_unwinding(before->getParent())) {
         auto* birth = builder.CreateLoad(builder.getInt64Ty(), tracked.birth);
         site = builder.CreateInBoundsGEP(builder.getInt8Ty(), site, birth);
+        if (llvm::Value* gone = released_.is_gone(builder, tracked.slot->place)) {
+            old = builder.CreateSelect(gone, given, old);
+        }
     }
-    llvm::Value* old = builder.CreateLoad(place->getAllocatedType(), place);
-    llvm::Value* given = llvm::Constant::getNullValue(old->getType());
     auto* store = llvm::dyn_cast<llvm::StoreInst>(drop.at);
     if (store != nullptr &&
         (drop.from == nullptr || is_there_before(store->getValueOperand()))) {
@@ -359,17 +365,20 @@ void Noter::end_at(const Slot& slot, llvm::Instruction* end) {
         llvm::IRBuilder<> builder(before);
         auto* address =
             builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), slot.place, offset);
+        llvm::Value* gone = is_unwinding(before->getParent())
+                                ? nullptr
+                                : released_.is_gone(builder, address);
         tools_.emitter.lost_at(before, address,
                                llvm::commonAlignment(slot.place->getAlign(), offset),
-                               site, where);
+                               site, where, gone);
     }
 }
 
 } // namespace
 
-void note_variables(const Slots& slots, const Drops& drops, llvm::Function& function,
-                    const Tools& tools) {
-    Noter(slots, function, tools).note(drops);
+void note_variables(const Slots& slots, const Drops& drops, const Released& released,
+                    llvm::Function& function, const Tools& tools) {
+    Noter(slots, released, function, tools).note(drops);
 }
 
 } // namespace leakline

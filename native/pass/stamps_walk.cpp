@@ -87,16 +87,23 @@ void Walk::follow(llvm::Instruction& instruction) {
 
 // A block that is freed has no references, whatever still points there.
 void Walk::release(llvm::CallBase& call) {
-    for (const llvm::Use& use : call.args()) {
-        auto reading = readings_.find(use);
-        if (reading == readings_.end() || reading->second.variable < 0 ||
-            !losing_.freeing().frees(call, call.getArgOperandNo(&use))) {
+    auto released = slots_.releases.find(&call);
+    if (released == slots_.releases.end()) {
+        return;
+    }
+    for (const auto& slot : released->second) {
+        int found = variable_at(slot.first);
+        if (found < 0) {
             continue;
         }
-        auto variable = static_cast<unsigned>(reading->second.variable);
-        if (reading->second.version == versions_[variable] &&
-            state_[variable] < shared) {
+        auto variable = static_cast<unsigned>(found);
+        if (is_exact(state_[variable])) {
+            variable = holder_of(state_[variable]);
+        }
+        if (state_[variable] < shared) {
             pass_on_nothing(call, variable);
+        } else {
+            hold_nothing(call, variable);
         }
     }
 }
@@ -104,11 +111,15 @@ void Walk::release(llvm::CallBase& call) {
 void Walk::pass_on_nothing(llvm::Instruction& at, unsigned variable) {
     for (unsigned i = 0; i < state_.size(); i++) {
         if (i == variable || or_null(state_[i]) == null_or_held_by(variable)) {
-            state_.set(i, nothing);
-            change(SoleChange::When::before, at, i, Sole::nothing);
+            hold_nothing(at, i);
         }
     }
     state_.replace_holder(variable, for_good);
+}
+
+void Walk::hold_nothing(llvm::Instruction& at, unsigned variable) {
+    state_.set(variable, nothing);
+    change(SoleChange::When::before, at, variable, Sole::freed);
 }
 
 void Walk::read(llvm::LoadInst& load) {

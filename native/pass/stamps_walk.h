@@ -55,6 +55,7 @@ class Walk {
     void forget(unsigned variable);
     void release(llvm::CallBase& call);
     void pass_on_nothing(llvm::Instruction& at, unsigned variable);
+    void hold_nothing(llvm::Instruction& at, unsigned variable);
     void keep(llvm::Instruction& at, llvm::Value* value, Hold hold);
     bool may_lose(llvm::Instruction& instruction) const;
     int variable_at(const llvm::Value* address) const;

@@ -46,6 +46,13 @@ static size_t claimed_size(void) {
     return ll_births_on ? 2 * (size_t)LL_BIRTH_DELTA : (size_t)LL_BIRTH_DELTA;
 }
 
+// A pointer may be one past the end of its block.
+static uint32_t is_gone(uintptr_t pointer) {
+    struct ll_block block;
+    return ll_block_locate(pointer, &block) && !ll_block_is_live(block) &&
+           !ll_block_at(pointer - 1, &block);
+}
+
 bool ll_stamps_start(void) {
     if (!ll_is_heap_address((uintptr_t)LL_HEAP_TAG << 40)) {
         return false;
@@ -57,6 +64,9 @@ bool ll_stamps_start(void) {
                    ll_memory_claim(shadow_start(), claimed_size());
     if (ll_stamps_on && ll_births_on) {
         ll_site_hooks_start();
+    }
+    if (ll_stamps_on) {
+        ll_loss_page()->is_gone = is_gone;
     }
     ll_releases_watched |= ll_stamps_on ? LL_RELEASES_STAMPED : 0;
     if (ll_births_on || ll_origins_with_stacks()) {

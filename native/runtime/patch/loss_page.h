@@ -27,6 +27,9 @@ struct ll_loss_page {
     // memory loses or gets; NULL while births are not wanted. `site` is where.
     void (*lose)(uint64_t pointer, uintptr_t site, uint32_t context, uintptr_t slot);
     void (*bear)(uint64_t pointer, uintptr_t site, uint32_t context, uintptr_t slot);
+    // Whether the block that a heap pointer was of is free now. NULL until the heap
+    // that the pointers are of is there.
+    uint32_t (*is_gone)(uintptr_t pointer);
     // On pages of its own: contexts with which compiled code may stamp by itself, each
     // at its number modulo the size. None while there are threads.
     _Alignas(4096) uint32_t quick_contexts[LL_QUICK_CONTEXTS];
@@ -37,6 +40,7 @@ _Static_assert(offsetof(struct ll_loss_page, mode) == 8 &&
                    offsetof(struct ll_loss_page, hook) == 24 &&
                    offsetof(struct ll_loss_page, lose) == 56 &&
                    offsetof(struct ll_loss_page, bear) == 64 &&
+                   offsetof(struct ll_loss_page, is_gone) == 72 &&
                    offsetof(struct ll_loss_page, quick_contexts) == 4096,
                "as compiled into programs");
 _Static_assert(LL_LOSS_PAGE + offsetof(struct ll_loss_page, stamp_limit) ==

@@ -284,3 +284,52 @@ NOINLINE static void lose_() {
     } // lost: out-of-scope
     sum++;
 }
+
+// It lies where a variable points that was deleted.
+NOINLINE static void hold_() {
+    char* held = block_();
+    held = nullptr; // lost: overwritten
+    KEEP(held);
+}
+NOINLINE static void lose_() {
+    char* bytes = new char[SIZE];
+    KEEP(bytes);
+    delete[] bytes;
+    hold_();
+    sum++;
+}
+
+// It lies where a variable points whose object a function freed.
+NOINLINE static void destroy_(char* bytes) {
+    if (sum != 42) {
+        free(bytes);
+    }
+}
+NOINLINE static void hold_() {
+    char* held = block_();
+    held = nullptr; // lost: overwritten
+    KEEP(held);
+}
+NOINLINE static void lose_() {
+    char* bytes = (char*)malloc(SIZE);
+    KEEP(bytes);
+    destroy_(bytes);
+    hold_();
+    sum++;
+}
+
+// It lies where a member of a structure points that was emptied.
+NOINLINE static void hold_() {
+    char* held = block_();
+    held = nullptr; // lost: overwritten
+    KEEP(held);
+}
+NOINLINE static void lose_() {
+    record local;
+    local.values = nullptr;
+    local.name = (char*)malloc(SIZE);
+    KEEP(&local);
+    empty(&local);
+    hold_();
+    sum++;
+}

@@ -15,35 +15,27 @@ void chained(int step) {
 }
 
 void reversed_chain(int step) {
-    {
-        link* chain_ = reversed(chain(M % 5));
-        unchain(chain_);
-    }
+    link* chain_ = reversed(chain(M % 5));
+    unchain(chain_);
 }
 
 void filled_record(int step) {
-    {
-        record record_;
-        fill(&record_, N);
-        empty(&record_);
-    }
+    record record_;
+    fill(&record_, N);
+    empty(&record_);
 }
 
 void returned_record(int step) {
-    {
-        record record_ = filled(N);
-        empty(&record_);
-    }
+    record record_ = filled(N);
+    empty(&record_);
 }
 
 void copied_record(int step) {
-    {
-        record record_ = filled(N);
-        record copy_;
-        memcpy(&copy_, &record_, sizeof copy_);
-        memset(&record_, 0, sizeof record_);
-        empty(&copy_);
-    }
+    record record_ = filled(N);
+    record copy_;
+    memcpy(&copy_, &record_, sizeof copy_);
+    memset(&record_, 0, sizeof record_);
+    empty(&copy_);
 }
 
 void array_of_records(int step) {
@@ -101,53 +93,45 @@ void reallocated_pointers(int step) {
 }
 
 void printed(int step) {
-    {
-        char* word_ = nullptr;
-        if (asprintf(&word_, "%s%d", text(N).c_str(), step) > 0) {
-            free(word_);
-        }
+    char* word_ = nullptr;
+    if (asprintf(&word_, "%s%d", text(N).c_str(), step) > 0) {
+        free(word_);
     }
 }
 
 void lines_of_file(int step) {
-    {
-        string content_ = text(N) + "\n" + text(M + 120) + "\n";
-        FILE* file_ = fmemopen(content_.data(), content_.size(), "r");
-        char* line_ = nullptr;
-        size_t room_ = 0;
-        while (getline(&line_, &room_, file_) > 0) {
-            take(line_);
-        }
-        free(line_);
-        fclose(file_);
+    string content_ = text(N) + "\n" + text(M + 120) + "\n";
+    FILE* file_ = fmemopen(content_.data(), content_.size(), "r");
+    char* line_ = nullptr;
+    size_t room_ = 0;
+    while (getline(&line_, &room_, file_) > 0) {
+        take(line_);
     }
+    free(line_);
+    fclose(file_);
 }
 
 void printed_to_memory(int step) {
-    {
-        char* content_ = nullptr;
-        size_t size_ = 0;
-        FILE* file_ = open_memstream(&content_, &size_);
-        fprintf(file_, "%s %s\n", text(N).c_str(), text(M).c_str());
-        fclose(file_);
-        take(string(content_, size_));
-        free(content_);
-    }
+    char* content_ = nullptr;
+    size_t size_ = 0;
+    FILE* file_ = open_memstream(&content_, &size_);
+    fprintf(file_, "%s %s\n", text(N).c_str(), text(M).c_str());
+    fclose(file_);
+    take(string(content_, size_));
+    free(content_);
 }
 
 void given_back_in_order(int step) {
-    {
-        char* first_ = (char*)malloc(N);
-        char* second_ = (char*)malloc(M);
-        if (step % 2 != 0) {
-            std::swap(first_, second_);
-        }
-        free(second_);
-        char* third_ = (char*)aligned_alloc(64, 128);
-        KEEP(third_);
-        free(first_);
-        free(third_);
+    char* first_ = (char*)malloc(N);
+    char* second_ = (char*)malloc(M);
+    if (step % 2 != 0) {
+        std::swap(first_, second_);
     }
+    free(second_);
+    char* third_ = (char*)aligned_alloc(64, 128);
+    KEEP(third_);
+    free(first_);
+    free(third_);
 }
 
 void left_by_goto(int step) {

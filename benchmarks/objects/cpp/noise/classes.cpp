@@ -10,13 +10,11 @@ void temporary_object(int step) {
 }
 
 void delete_through_base(int step) {
-    {
-        coloured* first_ = new dotted();
-        shape* second_ = new dotted();
-        take(second_->name());
-        delete second_;
-        delete first_;
-    }
+    coloured* first_ = new dotted();
+    shape* second_ = new dotted();
+    take(second_->name());
+    delete second_;
+    delete first_;
 }
 
 void delete_most_derived(int step) {

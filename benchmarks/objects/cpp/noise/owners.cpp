@@ -133,9 +133,7 @@ void placed_in_buffer(int step) {
 void array_of_objects(int step) {
     std::unique_ptr<string[]> words_(new string[3]{text(N), text(M)});
     words_[2] = words_[0] + words_[1];
-    {
-        string* more_ = new string[2];
-        more_[1] = std::move(words_[2]);
-        delete[] more_;
-    }
+    string* more_ = new string[2];
+    more_[1] = std::move(words_[2]);
+    delete[] more_;
 }
