@@ -10,6 +10,8 @@ BUILD_PACKAGES := g++ libc6-dev python3-venv clang-19 llvm-19-dev
 # Programs that the tests run under Leakline and compare with a plain run.
 TEST_PACKAGES := bash bzip2 ccache chromium chromium-driver dwz gawk git gzip \
     nginx-light openssl perl python3 redis-server redis-tools sqlite3 xz-utils
+# Another version of clang that `leakline cc` works with.
+TEST_PACKAGES += clang-16 llvm-16-dev
 # Libraries that people preload besides ours.
 TEST_PACKAGES += libeatmydata1 libfaketime libjemalloc2
 # Readers of our reports, manual page and completions.

@@ -71,7 +71,7 @@ void Changes::add_use(llvm::Instruction* user, llvm::Value* address) {
 }
 
 bool Changes::may_change(llvm::StoreInst& store) const {
-    const llvm::DataLayout& layout = store.getDataLayout();
+    const llvm::DataLayout& layout = store.getModule()->getDataLayout();
     auto target = place_at(layout, store.getPointerOperand());
     uint64_t bytes = layout.getTypeStoreSize(store.getValueOperand()->getType());
     return !target || (target->second < slot_.second + sizeof(uint64_t) &&

@@ -77,7 +77,7 @@ llvm::GlobalVariable* handed_variable(llvm::Module& module, llvm::StringRef name
 Contexts::Contexts(llvm::Module& module)
     : module_(module), current_(handed_variable(module, "__leakline_context")),
       allocating_(handed_variable(module, allocating_name)),
-      seed_(llvm::xxh3_64bits(module.getModuleIdentifier())) {
+      seed_(llvm::xxHash64(module.getModuleIdentifier())) {
     number_recursions();
     find_askers();
 }
@@ -94,7 +94,7 @@ llvm::Value* Contexts::context(llvm::Function& function) {
 }
 
 uint32_t Contexts::number_of(const llvm::Function& function) {
-    return static_cast<uint32_t>(llvm::xxh3_64bits(function.getName()));
+    return static_cast<uint32_t>(llvm::xxHash64(function.getName()));
 }
 
 void Contexts::hand_on(llvm::Function& function, llvm::Value* handed) {

@@ -76,7 +76,7 @@ llvm::Function* make_copy_referring(llvm::Function* copy_over) {
 // bytes and its last, which may overlap. All is read before anything is written.
 void copy_ends(llvm::IRBuilder<>& builder, llvm::Type* type) {
     llvm::Function* function = builder.GetInsertBlock()->getParent();
-    uint64_t size = function->getDataLayout().getTypeStoreSize(type);
+    uint64_t size = function->getParent()->getDataLayout().getTypeStoreSize(type);
     auto* last = builder.CreateSub(function->getArg(2), builder.getInt64(size), "last");
     auto at_last = [&](unsigned argument) {
         return builder.CreateInBoundsGEP(builder.getInt8Ty(),
@@ -108,7 +108,7 @@ llvm::BasicBlock* if_at_least(llvm::IRBuilder<>& builder, uint64_t bytes) {
 // copy. Leaves the builder where all of them are longer.
 void copy_by_size(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Type*> types) {
     const llvm::DataLayout& layout =
-        builder.GetInsertBlock()->getParent()->getDataLayout();
+        builder.GetInsertBlock()->getModule()->getDataLayout();
     for (llvm::Type* type : types) {
         llvm::BasicBlock* less = if_at_least(builder, layout.getTypeStoreSize(type));
         copy_ends(builder, type);

@@ -13,7 +13,8 @@ namespace leakline {
 namespace {
 
 llvm::Value* room_bytes(llvm::IRBuilder<>& builder, llvm::AllocaInst* room) {
-    uint64_t element = room->getDataLayout().getTypeAllocSize(room->getAllocatedType());
+    uint64_t element =
+        room->getModule()->getDataLayout().getTypeAllocSize(room->getAllocatedType());
     return builder.CreateMul(
         builder.CreateZExtOrTrunc(room->getArraySize(), builder.getInt64Ty()),
         builder.getInt64(element));

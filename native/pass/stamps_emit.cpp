@@ -4,6 +4,7 @@
 #include "stamps_scan.h"
 
 #include "llvm/IR/Constants.h"
+#include "llvm/Support/ModRef.h"
 
 namespace leakline {
 

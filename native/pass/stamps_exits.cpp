@@ -142,9 +142,9 @@ llvm::Value* choose_site(llvm::Value* number, const SiteRow& row, Choices& known
     if (found != known.end()) {
         return found->second;
     }
-    auto* sites =
-        llvm::PHINode::Create(row.first->getType(), numbers->getNumIncomingValues(),
-                              "leakline.site", numbers->getIterator());
+    auto* sites = llvm::PHINode::Create(
+        row.first->getType(), numbers->getNumIncomingValues(), "leakline.site");
+    sites->insertInto(numbers->getParent(), numbers->getIterator());
     known[numbers] = sites;
     for (llvm::BasicBlock* from : numbers->blocks()) {
         llvm::Value* given = numbers->getIncomingValueForBlock(from);
@@ -255,9 +255,9 @@ llvm::Value* Exits::number_on_entry(llvm::BasicBlock* block, Search& search) {
     if (found != search.on_entry.end()) {
         return found->second;
     }
-    auto* choice =
-        llvm::PHINode::Create(llvm::Type::getInt64Ty(block->getContext()),
-                              llvm::pred_size(block), "leakline.exit", block->begin());
+    auto* choice = llvm::PHINode::Create(llvm::Type::getInt64Ty(block->getContext()),
+                                         llvm::pred_size(block), "leakline.exit");
+    choice->insertInto(block, block->begin());
     search.on_entry[block] = choice;
     llvm::DenseMap<llvm::BasicBlock*, llvm::Value*> numbers;
     for (llvm::BasicBlock* from : llvm::predecessors(block)) {

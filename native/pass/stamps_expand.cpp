@@ -102,7 +102,7 @@ llvm::Value* place_in_frame(const llvm::CallInst* note, const llvm::CallInst* en
 llvm::Value* address_at(llvm::IRBuilder<>& builder, llvm::Value* place) {
     llvm::APInt offset(64, 0);
     llvm::Value* variable = place->stripAndAccumulateInBoundsConstantOffsets(
-        builder.GetInsertBlock()->getDataLayout(), offset);
+        builder.GetInsertBlock()->getModule()->getDataLayout(), offset);
     return builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), variable,
                                               offset.getZExtValue());
 }

@@ -76,7 +76,7 @@ Drops Flow::drops() {
 // True when more is possible in a state than was known.
 template <typename States, typename Key>
 bool join_into(States& states, const Key& key, const State& state) {
-    auto [known, is_new] = states.try_emplace(key, state);
+    auto [known, is_new] = states.insert({key, state});
     State joined = is_new ? state : join(known->second, state);
     bool changed = is_new || joined != known->second;
     known->second = std::move(joined);

@@ -1,5 +1,6 @@
 #include "stamps_function.h"
 
+#include "stamps_debug.h"
 #include "stamps_destroying.h"
 #include "stamps_dynamic.h"
 #include "stamps_memory.h"
@@ -56,6 +57,7 @@ void note_temporaries(const std::vector<Temporary>& temporaries,
 // returns whenever it waits, its variables go on living in a block of the heap, and
 // what that block holds at the end is lost when it is freed.
 void instrument(llvm::Function& function, const Tools& tools) {
+    set_debug_information_apart(function);
     bool has_unwinding = !function.isPresplitCoroutine() && add_unwinding(function);
     std::vector<llvm::Instruction*> marks = mark_scopes(function);
     Slots slots = find_slots(function);

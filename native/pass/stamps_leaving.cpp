@@ -26,7 +26,8 @@ bool Leaving::leaves(const llvm::BasicBlock& block) const {
     if (is_always_) {
         return true;
     }
-    uint64_t calls = frequencies_->getEntryFreq().getFrequency();
+    uint64_t calls =
+        frequencies_->getBlockFreq(&block.getParent()->getEntryBlock()).getFrequency();
     return !block.isLandingPad() && loops_->getLoopFor(&block) == nullptr &&
            frequencies_->getBlockFreq(&block).getFrequency() < calls / seldom_part;
 }

@@ -1,5 +1,6 @@
 #include "stamps_locals.h"
 
+#include "stamps_debug.h"
 #include "stamps_temporaries.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -11,6 +12,9 @@ namespace leakline {
 
 namespace {
 
+// Of a DISubprogram: what has to be told of its variables even if none of them is left.
+constexpr unsigned retained_nodes_operand = 7;
+
 bool releases_blocks(llvm::Function& function) {
     return llvm::any_of(llvm::instructions(function),
                         [](const llvm::Instruction& instruction) {
@@ -20,12 +24,10 @@ bool releases_blocks(llvm::Function& function) {
 }
 
 void forget_locals_of(llvm::Function& function) {
-    for (llvm::Instruction& instruction : llvm::instructions(function)) {
-        instruction.dropDbgRecords();
-        instruction.setMetadata(llvm::LLVMContext::MD_DIAssignID, nullptr);
-    }
+    forget_places_of_variables(function);
     if (llvm::DISubprogram* told = function.getSubprogram()) {
-        told->replaceRetainedNodes(llvm::MDTuple::get(function.getContext(), {}));
+        told->replaceOperandWith(retained_nodes_operand,
+                                 llvm::MDTuple::get(function.getContext(), {}));
     }
 }
 

@@ -40,7 +40,7 @@ bool may_overwrite_pointer(const llvm::StoreInst& store) {
     if (type->isPointerTy()) {
         return true;
     }
-    const llvm::DataLayout& layout = store.getDataLayout();
+    const llvm::DataLayout& layout = store.getModule()->getDataLayout();
     if (type->isAggregateType()) {
         return contains_pointers(type, layout);
     }
@@ -56,7 +56,7 @@ bool may_overwrite_pointers(const llvm::AnyMemIntrinsic& copy) {
         }
     }
     llvm::Value* base = base_of(copy.getRawDest());
-    const llvm::DataLayout& layout = copy.getDataLayout();
+    const llvm::DataLayout& layout = copy.getModule()->getDataLayout();
     if (auto* place = llvm::dyn_cast<llvm::AllocaInst>(base)) {
         return contains_pointers(place->getAllocatedType(), layout);
     }

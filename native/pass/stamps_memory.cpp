@@ -93,7 +93,8 @@ void Noter::store(llvm::StoreInst* store) const {
     llvm::Constant* place = site(store, name_of_slot(slot));
     llvm::Type* type = store->getValueOperand()->getType();
     if (type->isAggregateType()) {
-        std::vector<uint64_t> offsets = pointer_offsets(type, store->getDataLayout());
+        std::vector<uint64_t> offsets =
+            pointer_offsets(type, store->getModule()->getDataLayout());
         words(store, slot, offsets, store->getAlign(), place);
         born_words(store, slot, offsets, place);
         return;

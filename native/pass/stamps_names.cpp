@@ -1,5 +1,7 @@
 #include "stamps_names.h"
 
+#include "stamps_debug.h"
+
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/GlobalVariable.h"
@@ -139,7 +141,7 @@ Designator designate_step(llvm::GEPOperator* step, unsigned depth) {
         return base;
     }
     const llvm::DataLayout& layout =
-        llvm::cast<llvm::Instruction>(step)->getDataLayout();
+        llvm::cast<llvm::Instruction>(step)->getModule()->getDataLayout();
     llvm::APInt offset(64, 0);
     if (!step->accumulateConstantOffset(layout, offset)) {
         return designate_element(base, step);
@@ -183,7 +185,8 @@ Designator designate(llvm::Value* address, unsigned depth) {
         if (auto* global =
                 llvm::dyn_cast<llvm::GlobalVariable>(step->getPointerOperand())) {
             llvm::APInt offset(64, 0);
-            step->accumulateConstantOffset(global->getDataLayout(), offset);
+            step->accumulateConstantOffset(global->getParent()->getDataLayout(),
+                                           offset);
             return part_at(designate_global(global), offset.getZExtValue());
         }
     }
@@ -197,13 +200,7 @@ std::string text_of(const Designator& slot) {
 } // namespace
 
 llvm::DILocalVariable* variable_of(llvm::AllocaInst* slot) {
-    for (llvm::DbgVariableRecord* record : llvm::findDVRDeclares(slot)) {
-        return record->getVariable();
-    }
-    for (llvm::DbgVariableRecord* record : llvm::at::getDVRAssignmentMarkers(slot)) {
-        return record->getVariable();
-    }
-    return nullptr;
+    return declared_at(slot);
 }
 
 std::string name_of_slot(llvm::Value* address) {

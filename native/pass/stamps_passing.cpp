@@ -67,7 +67,8 @@ llvm::Instruction* place_before(const Uses& uses,
 
 void clear_before(llvm::AllocaInst* place, llvm::Instruction* before) {
     llvm::IRBuilder<> builder(before);
-    uint64_t bytes = place->getDataLayout().getTypeAllocSize(place->getAllocatedType());
+    uint64_t bytes =
+        place->getModule()->getDataLayout().getTypeAllocSize(place->getAllocatedType());
     builder.CreateMemSet(place, builder.getInt8(0), bytes, place->getAlign());
 }
 
@@ -76,7 +77,8 @@ bool is_room(llvm::AllocaInst* place, const Slots& slots) {
     if (slots.passing.count(place) != 0) {
         return !place->getAllocatedType()->isSingleValueType();
     }
-    uint64_t bytes = place->getDataLayout().getTypeAllocSize(place->getAllocatedType());
+    uint64_t bytes =
+        place->getModule()->getDataLayout().getTypeAllocSize(place->getAllocatedType());
     return slots.number.count(place) == 0 && !slots.is_in_memory(place) &&
            place->isStaticAlloca() && place->getAlign() >= sizeof(uint64_t) &&
            bytes >= sizeof(uint64_t) && bytes <= most_bytes_without_type;

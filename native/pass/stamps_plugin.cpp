@@ -12,8 +12,8 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/TargetParser/Triple.h"
 
-#if LLVM_VERSION_MAJOR != 19
-#error "The pass is written for LLVM 19; configure with LLVM_DIR of that version."
+#if LLVM_VERSION_MAJOR != 16 && LLVM_VERSION_MAJOR != 19
+#error "The pass is written for LLVM 16 and 19; configure for one of these versions."
 #endif
 
 namespace {
@@ -92,7 +92,7 @@ class ExpandPass : public llvm::PassInfoMixin<ExpandPass> {
 
 } // namespace
 
-extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT llvm::PassPluginLibraryInfo
+extern "C" __attribute__((visibility("default"))) llvm::PassPluginLibraryInfo
 llvmGetPassPluginInfo() {
     return {LLVM_PLUGIN_API_VERSION, "leakline-stamps", "1",
             [](llvm::PassBuilder& builder) {

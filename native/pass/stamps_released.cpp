@@ -17,8 +17,9 @@ constexpr size_t most_members_asked_about = 16;
 std::optional<Place> slot_of(llvm::CallBase& call, llvm::Value* argument) {
     auto* load = llvm::dyn_cast<llvm::LoadInst>(base_of(argument));
     std::optional<Place> slot =
-        load != nullptr ? place_at(call.getDataLayout(), load->getPointerOperand())
-                        : std::nullopt;
+        load != nullptr
+            ? place_at(call.getModule()->getDataLayout(), load->getPointerOperand())
+            : std::nullopt;
     if (!slot) {
         return std::nullopt;
     }
@@ -160,7 +161,8 @@ void Released::follow(Place slot, llvm::AllocaInst* flag) {
 }
 
 llvm::Value* Released::is_gone(llvm::IRBuilder<>& builder, llvm::Value* address) const {
-    const llvm::DataLayout& layout = builder.GetInsertBlock()->getDataLayout();
+    const llvm::DataLayout& layout =
+        builder.GetInsertBlock()->getModule()->getDataLayout();
     std::optional<Place> slot = place_at(layout, address);
     auto flag = slot ? flags_.find(*slot) : flags_.end();
     return flag == flags_.end() ? nullptr

@@ -1,5 +1,6 @@
 #include "stamps_returns.h"
 
+#include "stamps_debug.h"
 #include "stamps_places.h"
 #include "stamps_slots.h"
 
@@ -41,7 +42,7 @@ llvm::Value* place_of_result(llvm::Function& function, const llvm::ReturnInst& e
 }
 
 bool is_variable(llvm::Value* place) {
-    return !llvm::findDVRDeclares(place).empty();
+    return declared_at(place) != nullptr;
 }
 
 // True when a variable of the function is that object.

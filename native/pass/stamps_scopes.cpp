@@ -1,5 +1,6 @@
 #include "stamps_scopes.h"
 
+#include "stamps_debug.h"
 #include "stamps_names.h"
 #include "stamps_slots.h"
 
@@ -53,11 +54,9 @@ bool is_used_inside(const llvm::AllocaInst* place, Scope scope) {
 // Where the label stands that a block begins with: what it labels may be a scope.
 Scope label_scope(llvm::BasicBlock& block) {
     for (llvm::Instruction& instruction : block) {
-        for (llvm::DbgRecord& record : instruction.getDbgRecordRange()) {
-            if (auto* label = llvm::dyn_cast<llvm::DbgLabelRecord>(&record)) {
-                return llvm::cast<llvm::DILocalScope>(label->getLabel()->getScope())
-                    ->getNonLexicalBlockFileScope();
-            }
+        if (llvm::DILabel* label = label_at(instruction)) {
+            return llvm::cast<llvm::DILocalScope>(label->getScope())
+                ->getNonLexicalBlockFileScope();
         }
         if (!llvm::isa<llvm::PHINode>(instruction)) {
             return nullptr;
@@ -159,7 +158,7 @@ void Marker::mark_exit(llvm::BasicBlock* block) {
             return;
         }
         all.append(to);
-        if (first_.contains(next)) {
+        if (first_.count(next) != 0) {
             for (Scope left : left_by(from, to)) {
                 end_all(left, starts_[next], last->second);
             }

@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Module.h"
 #include "llvm/IR/Operator.h"
 
 namespace leakline {
@@ -144,7 +145,7 @@ bool Slots::is_in_memory(const llvm::Value* place) const {
 
 Slots find_slots(llvm::Function& function) {
     Slots slots;
-    const llvm::DataLayout& layout = function.getDataLayout();
+    const llvm::DataLayout& layout = function.getParent()->getDataLayout();
     for (llvm::Instruction& instruction : function.getEntryBlock()) {
         auto* place = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
         if (place == nullptr || !place->isStaticAlloca()) {

@@ -274,7 +274,7 @@ void Noter::clear_at(const Slot& slot, llvm::Instruction* before) {
         return;
     }
     builder.CreateMemSet(slot.place, builder.getInt8(0),
-                         function_.getDataLayout().getTypeAllocSize(type),
+                         function_.getParent()->getDataLayout().getTypeAllocSize(type),
                          slot.place->getAlign());
 }
 
@@ -354,8 +354,8 @@ void Noter::end_at(const Slot& slot, llvm::Instruction* end) {
     if (slot.offsets.size() > most_words_in_line) {
         llvm::Value* site = site_of(name_of(slot));
         llvm::IRBuilder<> builder(before);
-        uint64_t bytes =
-            function_.getDataLayout().getTypeAllocSize(slot.place->getAllocatedType());
+        uint64_t bytes = function_.getParent()->getDataLayout().getTypeAllocSize(
+            slot.place->getAllocatedType());
         tools_.emitter.lost_in(before, slot.place, builder.getInt64(bytes), site,
                                where);
         return;

@@ -27,11 +27,15 @@ bool is_release(llvm::StringRef word) {
                         [&](const char* end) { return word.ends_with(end); });
 }
 
+bool is_capital(char letter) {
+    return llvm::toLower(letter) != letter;
+}
+
 // Words end where their letters do, and before a capital behind a small letter.
 size_t end_of_word(llvm::StringRef name) {
     size_t end = 0;
     while (end < name.size() && llvm::isAlpha(name[end]) &&
-           !(end > 0 && llvm::isUpper(name[end]) && llvm::isLower(name[end - 1]))) {
+           !(end > 0 && is_capital(name[end]) && !is_capital(name[end - 1]))) {
         end++;
     }
     return end;

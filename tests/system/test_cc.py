@@ -51,6 +51,19 @@ def reported_losses(outcome: Outcome) -> dict[str, set[Expected]]:
     return losses
 
 
+def compared_losses(
+    source: Path, outcome: Outcome
+) -> tuple[dict[str, set[Expected]], dict[str, set[Expected]]]:
+    """Return the marked losses and the reported ones."""
+    expected = expected_losses(source)
+    reported = reported_losses(outcome)
+    for function, losses in expected.items():
+        if any(loss.slot == "*" for loss in losses):
+            found = reported.get(function, set())
+            reported[function] = {loss._replace(slot="*") for loss in found}
+    return expected, reported
+
+
 def _what(loss: dict[str, Any] | None) -> tuple[str, str | None]:
     return (loss["cause"], loss["slot"]) if loss else ("unknown", None)
 
@@ -119,12 +132,7 @@ def test_every_loss_is_named(
     watch: Callable[..., Outcome],
 ) -> None:
     outcome = watch([compile_c(name, optimisation)], "--lens", "loss")
-    expected = expected_losses(PROGRAMS / name)
-    reported = reported_losses(outcome)
-    for function, losses in expected.items():
-        if any(loss.slot == "*" for loss in losses):
-            found = reported.get(function, set())
-            reported[function] = {loss._replace(slot="*") for loss in found}
+    expected, reported = compared_losses(PROGRAMS / name, outcome)
     assert reported == expected
     assert losses_without_callers(outcome) == []
 

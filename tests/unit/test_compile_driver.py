@@ -10,7 +10,7 @@ from leakline.compile.driver import additions_for
 from leakline.compile.response import expand, expand_those_with
 from leakline.errors import CompileError
 
-COMPILER = Compiler("/usr/bin/clang", "/plugin.so")
+COMPILER = Compiler("/usr/bin/clang", 19, "/plugin.so")
 
 
 def added(*words: str, compiler: Compiler = COMPILER) -> tuple[str, ...]:
@@ -139,9 +139,9 @@ def test_what_cannot_be_watched_is_compiled_plainly(
 
 
 def test_a_missing_plugin_is_said() -> None:
-    compiler = Compiler("/usr/bin/clang", None)
+    compiler = Compiler("/usr/bin/clang", 16, None)
     assert added("-c", "a.c", compiler=compiler) == ()
-    assert "without its plugin" in said("-c", "a.c", compiler=compiler)
+    assert "without its plugin for clang 16" in said("-c", "a.c", compiler=compiler)
 
 
 def test_a_static_program_is_said_when_it_is_linked() -> None:

@@ -6,8 +6,10 @@ import os
 
 from leakline.errors import CompileError
 
-LLVM_MAJOR = 19
+# The versions that the plugin is written for; the best one comes first.
+LLVM_MAJORS = (19, 16)
 OVERRIDE = "LEAKLINE_CLANG"
+_VERSIONS = " or ".join(map(str, LLVM_MAJORS))
 _NATIVE = os.path.join(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_native"
 )
@@ -17,47 +19,59 @@ class Compiler:
     """A clang and what makes it note losses.
 
     Attributes:
-        plugin: None when Leakline was installed without it.
+        major: Its version.
+        plugin: None when Leakline was installed without one for this version.
     """
 
-    __slots__ = ("path", "plugin")
+    __slots__ = ("major", "path", "plugin")
 
-    def __init__(self, path: str, plugin: str | None) -> None:
+    def __init__(self, path: str, major: int, plugin: str | None) -> None:
         self.path = path
+        self.major = major
         self.plugin = plugin
 
 
 def find_compiler(driver: str) -> Compiler:
-    """Find clang of the plugin's version; `driver` is `clang` or `clang++`.
+    """Find clang of a version that has a plugin; `driver` is `clang` or `clang++`.
 
     Raises:
         CompileError: There is none, or the user names another version.
     """
     wanted = os.environ.get(OVERRIDE)
-    path = _checked(wanted, driver) if wanted else _installed(driver)
-    plugin = os.path.join(_NATIVE, f"llvm-{LLVM_MAJOR}", "leakline_stamps.so")
-    return Compiler(path, plugin if os.path.isfile(plugin) else None)
+    path, major = _named(wanted, driver) if wanted else _installed(driver)
+    return Compiler(path, major, _plugin(major))
 
 
-def _installed(driver: str) -> str:
-    usual = f"/usr/lib/llvm-{LLVM_MAJOR}/bin/{driver}"
+def _plugin(major: int) -> str | None:
+    path = os.path.join(_NATIVE, f"llvm-{major}", "leakline_stamps.so")
+    return path if os.path.isfile(path) else None
+
+
+def _installed(driver: str) -> tuple[str, int]:
+    for major in sorted(LLVM_MAJORS, key=lambda major: _plugin(major) is None):
+        path = _of_version(driver, major)
+        if path:
+            return path, major
+    raise CompileError(
+        f"no {driver} {_VERSIONS} was found, which `leakline cc` compiles with; "
+        f"install it (Debian package clang-{LLVM_MAJORS[0]}) or name it in {OVERRIDE}"
+    )
+
+
+def _of_version(driver: str, major: int) -> str | None:
+    usual = f"/usr/lib/llvm-{major}/bin/{driver}"
     if os.access(usual, os.X_OK):
         return usual
     import shutil
 
-    versioned = shutil.which(f"{driver}-{LLVM_MAJOR}")
+    versioned = shutil.which(f"{driver}-{major}")
     if versioned:
         return versioned
     unversioned = shutil.which(driver)
-    if unversioned and _major(unversioned) == LLVM_MAJOR:
-        return unversioned
-    raise CompileError(
-        f"no {driver} {LLVM_MAJOR} was found, which `leakline cc` compiles with; "
-        f"install it (Debian package clang-{LLVM_MAJOR}) or name it in {OVERRIDE}"
-    )
+    return unversioned if unversioned and _major(unversioned) == major else None
 
 
-def _checked(wanted: str, driver: str) -> str:
+def _named(wanted: str, driver: str) -> tuple[str, int]:
     """The compiler that the user names, or its C++ twin beside it."""
     import re
     import shutil
@@ -69,13 +83,13 @@ def _checked(wanted: str, driver: str) -> str:
     if found is None:
         raise CompileError(f"{OVERRIDE} names {path}, which is no program")
     major = _major(found)
-    if major != LLVM_MAJOR:
+    if major not in LLVM_MAJORS:
         what = f"clang {major}" if major else "no clang"
         raise CompileError(
             f"{OVERRIDE} names {path}, which is {what}; the plugin of `leakline cc` "
-            f"works with clang {LLVM_MAJOR} only"
+            f"works with clang {_VERSIONS} only"
         )
-    return found
+    return found, major
 
 
 def _major(path: str) -> int | None:

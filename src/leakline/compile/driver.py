@@ -6,7 +6,7 @@ import os
 import sys
 
 from leakline.compile.command_line import CommandLine
-from leakline.compile.compiler import LLVM_MAJOR, find_compiler
+from leakline.compile.compiler import find_compiler
 from leakline.compile.response import expand_those_with
 
 TYPE_CHECKING = False
@@ -106,7 +106,7 @@ def say(sentence: str) -> None:
 
 def _why_plain(line: CommandLine, compiler: Compiler) -> str:
     if compiler.plugin is None:
-        return f"Leakline was installed without its plugin for clang {LLVM_MAJOR}"
+        return f"Leakline was installed without its plugin for clang {compiler.major}"
     if line.is_kernel:
         return "code for a kernel or without a C library has no heap of Leakline's"
     if line.sanitizer:
