@@ -93,8 +93,9 @@ bench-real: setup  ## The static checker and other analysers on Debian sources
 	tools/install_packages.sh cppcheck
 	$(BIN)/python -m benchmarks.real
 
-bench-suites: setup  ## Tests of real programs that `leakline cc` compiled
+bench-suites: setup  ## Tests and a known leak of programs by `leakline cc`
 	$(BIN)/python -m benchmarks.suites
+	$(BIN)/python -m benchmarks.locate
 
 bench-stress: setup  ## Runs while code is armed and disarmed all the time
 	tools/install_packages.sh $(TEST_PACKAGES) redis-server
