@@ -110,6 +110,7 @@ LEVELS = {
     "cc_variables.c": ("-O0", "-O1", "-O2", "-O3"),
     "cc_objects.cpp": ("-O0", "-O1", "-O2", "-O3"),
     "cc_exits.cpp": ("-O0", "-O1", "-O2", "-O3"),
+    "cc_passed.cpp": ("-O0", "-O1", "-O2", "-O3"),
     "cc_deleted.cpp": ("-O0", "-O1", "-O2", "-O3"),
     "cc_freed.c": ("-O0", "-O1", "-O2", "-O3"),
     "cc_skips.c": ("-O0", "-O2", "-O3"),

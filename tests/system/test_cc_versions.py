@@ -27,6 +27,7 @@ CORPUS = (
     "cc_leaving.c",
     "cc_library.c",
     "cc_objects.cpp",
+    "cc_passed.cpp",
     "cc_skips.c",
     "cc_variables.c",
 )

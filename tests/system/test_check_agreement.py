@@ -54,6 +54,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "cc_copies.c": (),
     "cc_deleted.cpp": (),
     "cc_exits.cpp": (),
+    "cc_passed.cpp": (),
     "cc_freed.c": (),
     "cc_handlers.c": (),
     "cc_jumps.c": (),

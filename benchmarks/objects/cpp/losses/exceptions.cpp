@@ -193,3 +193,45 @@ NOINLINE static void lose_() {
         take(error.what());
     }
 }
+
+// A structure holds it in a function that an exception passes.
+NOINLINE static void hold_(int length) {
+    record local;
+    local.values = nullptr;
+    local.name = block_();
+    KEEP(&local);
+    fail_if_odd(20);
+    fail_if_odd(length + 1); // lost: out-of-scope
+    free(local.name);
+}
+NOINLINE static void lose_() {
+    try {
+        hold_(30);
+    } catch (const std::runtime_error& error) {
+        take(error.what());
+    }
+}
+
+// The address of the variable is known, in a scope of its own between others.
+NOINLINE static void hold_() {
+    for (int turn = 0; turn < 2; turn++) {
+        char* before[4] = {};
+        KEEP(before);
+        fail_if_odd(20);
+    }
+    {
+        char* held = block_();
+        KEEP(&held);
+        fail_if_odd(21); // lost: out-of-scope
+        free(held);
+    }
+    string behind = text(40);
+    take(behind);
+}
+NOINLINE static void lose_() {
+    try {
+        hold_();
+    } catch (const std::runtime_error& error) {
+        take(error.what());
+    }
+}
