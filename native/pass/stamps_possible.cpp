@@ -13,7 +13,26 @@
 
 namespace leakline {
 
+// What a function hands on of one of its parameters.
+enum class Part {
+    whole,   // what it was given
+    address, // the address of a member of that
+    member,  // what such a member holds
+};
+
+struct Handed {
+    Part part;
+    int64_t offset; // of the member
+    const llvm::CallBase* call;
+    unsigned argument;
+};
+
 namespace {
+
+// Stands for all members of an object.
+constexpr int64_t any_member = -1;
+// Of a function that frees more members, all are asked about.
+constexpr unsigned most_members = 8;
 
 // Objects of the C++ library, and those that are destroyed, are looked at otherwise.
 bool is_looked_into(const llvm::Function& function) {
@@ -45,24 +64,22 @@ bool is_called_release(const llvm::CallBase& call) {
            says_release(callee->getName());
 }
 
-// What a function hands on of one of its parameters.
-enum class Part {
-    whole,   // what it was given
-    address, // the address of a member of that
-    member,  // what such a member holds
-};
+int64_t sum_of(int64_t offset, int64_t more) {
+    return offset == any_member || more == any_member ? any_member : offset + more;
+}
 
-struct Handed {
-    Part part;
-    const llvm::CallBase* call;
-    unsigned argument;
-};
+int64_t offset_of(const llvm::GetElementPtrInst& step) {
+    llvm::APInt offset(64, 0);
+    bool is_known =
+        step.accumulateConstantOffset(step.getModule()->getDataLayout(), offset);
+    return is_known && !offset.isNegative() ? offset.getSExtValue() : any_member;
+}
 
 // Follows a parameter through variables, whatever else these hold at other times.
 class HandedOn {
   public:
     explicit HandedOn(const llvm::Argument& argument) {
-        follow(&argument, Part::whole);
+        follow(&argument, Part::whole, 0);
     }
 
     std::vector<Handed> take() {
@@ -70,47 +87,57 @@ class HandedOn {
     }
 
   private:
-    void follow(const llvm::Value* value, Part part) {
-        if (!seen_[static_cast<unsigned>(part)].insert(value).second) {
+    void follow(const llvm::Value* value, Part part, int64_t offset) {
+        if (!seen_.insert({value, {static_cast<int>(part), offset}}).second) {
             return;
         }
         for (const llvm::Use& use : value->uses()) {
-            follow_use(use, part);
+            follow_use(use, part, offset);
         }
     }
 
-    void follow_use(const llvm::Use& use, Part part) {
+    void follow_use(const llvm::Use& use, Part part, int64_t offset) {
         const llvm::User* user = use.getUser();
         if (auto* call = llvm::dyn_cast<llvm::CallBase>(user)) {
             if (call->isArgOperand(&use)) {
-                found_.push_back({part, call, call->getArgOperandNo(&use)});
+                found_.push_back({part, offset, call, call->getArgOperandNo(&use)});
             }
         } else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(user)) {
-            follow_stored(*store, use, part);
+            follow_stored(*store, use, part, offset);
         } else if (llvm::isa<llvm::LoadInst>(user)) {
             if (part != Part::member) {
-                follow(user, Part::member);
+                follow(user, Part::member, offset);
             }
-        } else if (llvm::isa<llvm::GetElementPtrInst>(user)) {
-            follow(user, part == Part::whole ? Part::address : part);
+        } else if (auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(user)) {
+            if (part == Part::member) {
+                follow(user, part, offset);
+            } else {
+                follow(user, Part::address, sum_of(offset, offset_of(*step)));
+            }
         } else if (llvm::isa<llvm::CastInst, llvm::PHINode, llvm::SelectInst>(user)) {
-            follow(user, part);
+            follow(user, part, offset_in_loop(part, offset));
         }
     }
 
-    void follow_stored(const llvm::StoreInst& store, const llvm::Use& use, Part part) {
+    // An address that is handed round may be stepped on in a loop.
+    static int64_t offset_in_loop(Part part, int64_t offset) {
+        return part == Part::address ? any_member : offset;
+    }
+
+    void follow_stored(const llvm::StoreInst& store, const llvm::Use& use, Part part,
+                       int64_t offset) {
         auto* variable = llvm::dyn_cast<llvm::AllocaInst>(store.getPointerOperand());
         if (variable == nullptr || use.getOperandNo() != 0) {
             return;
         }
         for (const llvm::User* user : variable->users()) {
             if (llvm::isa<llvm::LoadInst>(user)) {
-                follow(user, part);
+                follow(user, part, offset_in_loop(part, offset));
             }
         }
     }
 
-    llvm::SmallPtrSet<const llvm::Value*, 16> seen_[3]; // by the part
+    llvm::DenseSet<std::pair<const llvm::Value*, std::pair<int, int64_t>>> seen_;
     std::vector<Handed> found_;
 };
 
@@ -130,23 +157,37 @@ PossibleFreeing::PossibleFreeing(llvm::Module& module, const Freeing& freeing)
     for (bool changed = true; changed;) {
         changed = false;
         for (const auto& [argument, all] : parameters) {
-            std::pair key(argument->getParent(), argument->getArgNo());
+            Parameter parameter(argument->getParent(), argument->getArgNo());
             for (const Handed& handed : all) {
-                const auto& [part, call, number] = handed;
-                if (part != Part::address && may(direct_, *call, number)) {
-                    changed |= (part == Part::whole ? direct_ : of_members_)
-                                   .insert(key)
-                                   .second;
-                }
-                if (part != Part::member && may(of_members_, *call, number)) {
-                    changed |= of_members_.insert(key).second;
-                }
-                if (part != Part::address && freeing.frees(*call, number)) {
-                    by_themselves_.insert(key.first);
-                }
+                changed |= add(parameter, handed);
             }
         }
     }
+}
+
+bool PossibleFreeing::add(Parameter parameter, const Handed& handed) {
+    const auto& [part, offset, call, number] = handed;
+    if (part != Part::address && freeing_.frees(*call, number)) {
+        by_themselves_.insert(parameter.first);
+    }
+    bool is_new = false;
+    if (part == Part::member) {
+        return may_directly(*call, number) && add_member(parameter, offset);
+    }
+    if (part == Part::whole && may_directly(*call, number)) {
+        is_new |= direct_.insert(parameter).second;
+    }
+    for (int64_t member : members_of(*call, number)) {
+        is_new |= add_member(parameter, sum_of(offset, member));
+    }
+    return is_new;
+}
+
+bool PossibleFreeing::add_member(Parameter parameter, int64_t offset) {
+    Members& known = of_members_[parameter];
+    bool is_any = known.size() >= most_members;
+    return !known.contains(any_member) &&
+           known.insert(is_any ? any_member : offset).second;
 }
 
 // To ask takes a few nanoseconds, so not every function is asked about that may call
@@ -159,10 +200,28 @@ bool PossibleFreeing::is_asked_about(const llvm::CallBase& call) const {
     return says_release(callee->getName()) || by_themselves_.contains(callee);
 }
 
-bool PossibleFreeing::may(const Parameters& known, const llvm::CallBase& call,
-                          unsigned argument) const {
+bool PossibleFreeing::may_directly(const llvm::CallBase& call,
+                                   unsigned argument) const {
     return freeing_.frees(call, argument) || is_called_release(call) ||
-           known.contains(std::pair(callee_of(call), argument));
+           direct_.contains(Parameter(callee_of(call), argument));
+}
+
+PossibleFreeing::Members PossibleFreeing::members_of(const llvm::CallBase& call,
+                                                     unsigned argument) const {
+    Members members = of_members_.lookup(Parameter(callee_of(call), argument));
+    if (is_called_release(call)) {
+        members.insert(any_member);
+    }
+    return members;
+}
+
+bool PossibleFreeing::may_free_member(const llvm::CallBase& call, unsigned argument,
+                                      int64_t offset) const {
+    if (!is_asked_about(call)) {
+        return false;
+    }
+    Members members = members_of(call, argument);
+    return members.contains(any_member) || members.contains(offset);
 }
 
 } // namespace leakline

@@ -41,11 +41,17 @@ void add_possible(llvm::CallBase& call, llvm::Value* argument, Slots& slots) {
 }
 
 // Those in an aggregate whose address is the argument.
-void add_possible_members(llvm::CallBase& call, llvm::Value* argument, Slots& slots) {
+void add_possible_members(llvm::CallBase& call, unsigned argument,
+                          const PossibleFreeing& possible, Slots& slots) {
     for (const Slot& slot : slots.in_memory) {
-        if (slot.place == argument && slot.offsets.size() <= most_members_asked_about &&
-            Changes({slot.place, 0}).are_known()) {
-            for (uint64_t offset : slot.offsets) {
+        if (slot.place != call.getArgOperand(argument) ||
+            slot.offsets.size() > most_members_asked_about) {
+            continue;
+        }
+        for (uint64_t offset : slot.offsets) {
+            if (possible.may_free_member(call, argument,
+                                         static_cast<int64_t>(offset)) &&
+                Changes({slot.place, 0}).are_known()) {
                 slots.possible_releases[&call].emplace_back(slot.place, offset);
             }
         }
@@ -75,9 +81,7 @@ void find_releases(llvm::Function& function, const Losing& losing, Slots& slots)
             if (possible.may_free(*call, argument)) {
                 add_possible(*call, use, slots);
             }
-            if (possible.may_free_members(*call, argument)) {
-                add_possible_members(*call, use, slots);
-            }
+            add_possible_members(*call, argument, possible, slots);
         }
     }
 }
