@@ -115,6 +115,23 @@ void Emitter::lost_at(llvm::Instruction* before, llvm::Value* address,
     lost_from(before, unless(builder, gone, old), address, site, where);
 }
 
+void Emitter::partly_overwritten(llvm::StoreInst* store, llvm::Value* address,
+                                 llvm::Value* site, llvm::Value* gone) const {
+    llvm::DebugLoc where = store->getDebugLoc();
+    llvm::IRBuilder<> builder(store);
+    builder.SetCurrentDebugLocation(where);
+    auto read = [&] {
+        return builder.CreateAlignedLoad(builder.getInt64Ty(), address, llvm::Align(8));
+    };
+    llvm::Value* held = unless(builder, gone, read());
+    builder.SetInsertPoint(store->getNextNode());
+    if (lost_from_ != nullptr) {
+        lost_from(&*builder.GetInsertPoint(), held, address, site, where);
+    } else {
+        replaced(&*builder.GetInsertPoint(), held, read(), site, where);
+    }
+}
+
 void Emitter::overwritten(llvm::StoreInst* store, llvm::Value* site,
                           llvm::Value* gone) const {
     llvm::DebugLoc where = store->getDebugLoc();

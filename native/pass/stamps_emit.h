@@ -51,6 +51,11 @@ class Emitter {
     void overwritten(llvm::StoreInst* store, llvm::Value* site,
                      llvm::Value* gone) const;
 
+    // As `overwritten`, for the 64 bits at an address of which the store overwrites a
+    // part.
+    void partly_overwritten(llvm::StoreInst* store, llvm::Value* address,
+                            llvm::Value* site, llvm::Value* gone) const;
+
     // All words of some memory are about to be lost. Those that are references become
     // zero, so that whoever overwrites them does not note them again.
     void lost_in(llvm::Instruction* before, llvm::Value* start, llvm::Value* bytes,

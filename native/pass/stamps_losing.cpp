@@ -2,6 +2,7 @@
 
 #include "stamps_callees.h"
 #include "stamps_slots.h"
+#include "stamps_unions.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -44,9 +45,13 @@ bool may_overwrite_pointer(const llvm::StoreInst& store) {
     if (type->isAggregateType()) {
         return contains_pointers(type, layout);
     }
-    return layout.getTypeStoreSize(type) == 8 && type->isSingleValueType() &&
-           !llvm::isa<llvm::AllocaInst>(store.getPointerOperand()) &&
-           is_of_any_type(store);
+    if (!type->isSingleValueType()) {
+        return false;
+    }
+    const llvm::Value* slot = store.getPointerOperand();
+    bool may_be_slot = layout.getTypeStoreSize(type) == 8 &&
+                       !llvm::isa<llvm::AllocaInst>(slot) && is_of_any_type(store);
+    return may_be_slot || offset_in_union(slot, layout).has_value();
 }
 
 bool may_overwrite_pointers(const llvm::AnyMemIntrinsic& copy) {

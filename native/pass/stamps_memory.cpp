@@ -2,7 +2,9 @@
 
 #include "stamps_callees.h"
 #include "stamps_names.h"
+#include "stamps_scan.h"
 #include "stamps_temporaries.h"
+#include "stamps_unions.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Constants.h"
@@ -57,6 +59,7 @@ class Noter {
     void result(llvm::CallBase* call, unsigned argument) const;
 
   private:
+    void store_in_union(llvm::StoreInst* store) const;
     llvm::Constant* site(llvm::Instruction* at, std::string slot) const;
     void words(llvm::Instruction* before, llvm::Value* start,
                llvm::ArrayRef<uint64_t> offsets, llvm::Align align,
@@ -90,11 +93,15 @@ void Noter::words(llvm::Instruction* before, llvm::Value* start,
 
 void Noter::store(llvm::StoreInst* store) const {
     llvm::Value* slot = store->getPointerOperand();
-    llvm::Constant* place = site(store, name_of_slot(slot));
     llvm::Type* type = store->getValueOperand()->getType();
+    const llvm::DataLayout& layout = store->getModule()->getDataLayout();
+    if (!type->isAggregateType() && layout.getTypeStoreSize(type) != word_bytes) {
+        store_in_union(store);
+        return;
+    }
+    llvm::Constant* place = site(store, name_of_slot(slot));
     if (type->isAggregateType()) {
-        std::vector<uint64_t> offsets =
-            pointer_offsets(type, store->getModule()->getDataLayout());
+        std::vector<uint64_t> offsets = pointer_offsets(type, layout);
         words(store, slot, offsets, store->getAlign(), place);
         born_words(store, slot, offsets, place);
         return;
@@ -103,6 +110,22 @@ void Noter::store(llvm::StoreInst* store) const {
     tools_.emitter.overwritten(store, place, released_.is_gone(builder, slot));
     tools_.emitter.born(store, store->getValueOperand(), slot, place,
                         store->getDebugLoc());
+}
+
+// A number, for example, overwrites a part of a word, or several.
+void Noter::store_in_union(llvm::StoreInst* store) const {
+    const llvm::DataLayout& layout = store->getModule()->getDataLayout();
+    llvm::Value* start = store->getPointerOperand();
+    uint64_t inner = *offset_in_union(start, layout) % word_bytes;
+    uint64_t end = inner + layout.getTypeStoreSize(store->getValueOperand()->getType());
+    for (uint64_t word = 0; word < end; word += word_bytes) {
+        llvm::IRBuilder<> builder(store);
+        auto* address = builder.CreateGEP(builder.getInt8Ty(), start,
+                                          builder.getInt64(word - inner));
+        llvm::Value* gone = released_.is_gone(builder, address);
+        llvm::Constant* place = site(store, name_of_slot(address));
+        tools_.emitter.partly_overwritten(store, address, place, gone);
+    }
 }
 
 // Once they are stored.

@@ -2,12 +2,15 @@
 
 #include "stamps_debug.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Operator.h"
+
+#include <optional>
 
 namespace leakline {
 
@@ -59,7 +62,13 @@ std::string element(const Designator& base, const std::string& index) {
     return base.text + "[" + index + "]";
 }
 
-// What lies at an offset in the memory that a designator means.
+bool is_pointer(const llvm::DIType* type) {
+    const llvm::DIType* known = without_qualifiers(type);
+    return known != nullptr && known->getTag() == llvm::dwarf::DW_TAG_pointer_type;
+}
+
+// What lies at an offset in the memory that a designator means; of the members of a
+// union, a pointer.
 Designator part_at(Designator base, uint64_t offset, unsigned depth = 0) {
     const llvm::DICompositeType* type = composite(base.type);
     if (type == nullptr || depth > deepest) {
@@ -74,6 +83,7 @@ Designator part_at(Designator base, uint64_t offset, unsigned depth = 0) {
         Designator inner = {element(base, std::to_string(offset / bytes)), of};
         return part_at(inner, offset % bytes, depth + 1);
     }
+    std::optional<Designator> found; // the first member of a union
     for (auto* node : type->getElements()) {
         auto* member = llvm::dyn_cast<llvm::DIDerivedType>(node);
         if (member == nullptr || member->isStaticMember()) {
@@ -91,9 +101,13 @@ Designator part_at(Designator base, uint64_t offset, unsigned depth = 0) {
             inner = {base.text + separator + member->getName().str(),
                      member->getBaseType()};
         }
-        return part_at(inner, offset - start, depth + 1);
+        Designator part = part_at(inner, offset - start, depth + 1);
+        if (type->getTag() != llvm::dwarf::DW_TAG_union_type || is_pointer(part.type)) {
+            return part;
+        }
+        found = found ? found : part;
     }
-    return base;
+    return found.value_or(base);
 }
 
 Designator designate(llvm::Value* address, unsigned depth);
@@ -197,6 +211,23 @@ std::string text_of(const Designator& slot) {
     return slot.is_pointee && !slot.text.empty() ? "*" + slot.text : slot.text;
 }
 
+bool holds_pointer(const llvm::DIType* type, unsigned depth) {
+    if (depth > deepest) {
+        return false;
+    }
+    if (const llvm::DICompositeType* parts = composite(type)) {
+        if (is_array(parts)) {
+            return holds_pointer(parts->getBaseType(), depth + 1);
+        }
+        return llvm::any_of(parts->getElements(), [&](const llvm::DINode* node) {
+            auto* member = llvm::dyn_cast<llvm::DIDerivedType>(node);
+            return member != nullptr && !member->isStaticMember() &&
+                   holds_pointer(member->getBaseType(), depth + 1);
+        });
+    }
+    return is_pointer(type);
+}
+
 } // namespace
 
 llvm::DILocalVariable* variable_of(llvm::AllocaInst* slot) {
@@ -214,6 +245,16 @@ std::string name_of_memory(llvm::Value* address) {
 
 std::string name_of_part(llvm::AllocaInst* aggregate, uint64_t offset) {
     return text_of(part_at(designate(aggregate, 0), offset));
+}
+
+bool points_to_union(const llvm::Value* pointer) {
+    if (!llvm::isa<llvm::LoadInst>(pointer)) {
+        return false;
+    }
+    const llvm::DICompositeType* type =
+        composite(designate(const_cast<llvm::Value*>(pointer), 0).type);
+    return type != nullptr && type->getTag() == llvm::dwarf::DW_TAG_union_type &&
+           holds_pointer(type, 0);
 }
 
 bool is_pointer_sized_number(const llvm::DILocalVariable* variable) {

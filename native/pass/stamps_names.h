@@ -22,6 +22,9 @@ std::string name_of_memory(llvm::Value* address);
 // The part of an aggregate variable at an offset in bytes: `pair.second`.
 std::string name_of_part(llvm::AllocaInst* aggregate, uint64_t offset);
 
+// True when debug information tells that a pointer is one to a union with pointers.
+bool points_to_union(const llvm::Value* pointer);
+
 // True for variables that are meant to hold pointers as numbers.
 bool is_pointer_sized_number(const llvm::DILocalVariable* variable);
 

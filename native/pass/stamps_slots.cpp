@@ -1,6 +1,7 @@
 #include "stamps_slots.h"
 
 #include "stamps_names.h"
+#include "stamps_unions.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/InstIterator.h"
@@ -13,10 +14,6 @@ namespace {
 
 // An aggregate with more of them is scanned word by word anyway.
 constexpr size_t most_offsets = 64;
-
-bool is_union(llvm::StructType* type) {
-    return type->hasName() && type->getName().starts_with("union.");
-}
 
 void add_offsets(llvm::Type* type, const llvm::DataLayout& layout, uint64_t at,
                  std::vector<uint64_t>& offsets) {

@@ -29,6 +29,7 @@ CORPUS = (
     "cc_objects.cpp",
     "cc_passed.cpp",
     "cc_skips.c",
+    "cc_unions.c",
     "cc_variables.c",
 )
 

@@ -62,6 +62,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "cc_leaving.c": (),
     "cc_library.c": (),
     "cc_objects.cpp": (),
+    "cc_unions.c": (),
     "cc_skips.c": (),
     "cc_threads.c": (),
     "cc_variables.c": (),
