@@ -11,17 +11,18 @@ namespace leakline {
 
 namespace {
 
-bool has_room(const llvm::Type* type, const llvm::DataLayout& layout) {
+bool has_room(llvm::Type* type, const llvm::DataLayout& layout) {
     auto* record = llvm::dyn_cast<llvm::StructType>(type);
-    return record != nullptr && is_union(record) &&
-           layout.getABITypeAlign(const_cast<llvm::StructType*>(record)) >= 8;
+    return record != nullptr && is_union(record) && record->isSized() &&
+           layout.getABITypeAlign(record) >= 8;
 }
 
 // Where in a union an offset of a larger type is.
 std::optional<uint64_t> offset_within(llvm::Type* type, uint64_t offset,
                                       const llvm::DataLayout& layout) {
     while (!has_room(type, layout)) {
-        if (auto* record = llvm::dyn_cast<llvm::StructType>(type)) {
+        auto* record = llvm::dyn_cast<llvm::StructType>(type);
+        if (record != nullptr && record->isSized()) {
             const llvm::StructLayout* members = layout.getStructLayout(record);
             if (offset >= members->getSizeInBytes()) {
                 return std::nullopt;
