@@ -35,6 +35,7 @@ LOSES_NEXT(FN_behind_loop_bad)       // loss(FN_behind_loop_bad): overwritten ne
 LOSES_NEXT(FN_behind_count_bad)      // loss(FN_behind_count_bad): overwritten next
 LOSES_NEXT(FN_behind_name_bad)       // loss(FN_behind_name_bad): overwritten next
 LOSES_NEXT(FN_behind_members_bad)    // loss(FN_behind_members_bad): overwritten next
+LOSES_NEXT(FN_behind_neighbours_bad) // loss(FN_behind_neighbours_bad): overwritten next
 ALLOCATES(taken_by_variable_bad)
 ALLOCATES(taken_by_member_bad)
 ALLOCATES(taken_through_address_bad)
@@ -209,6 +210,27 @@ SCENE void members(void) {
     use(&always);
 }
 
+// The blocks around it fill their places but for one byte.
+SCENE void neighbours(void) {
+    char* around[64];
+    for (int i = 0; i < 64; i++) {
+        around[i] = malloc(31);
+        KEEP(around[i]);
+    }
+    for (int i = 0; i < 64; i += 2) {
+        free(around[i]);
+        around[i] = NULL;
+    }
+    char* p = freed_ok();
+    hidden old = hide(p);
+    dispose(p);
+    lose_FN_behind_neighbours_bad(old);
+    for (int i = 1; i < 64; i += 2) {
+        free(around[i]);
+    }
+    use(&always);
+}
+
 // Who is asked about and still there is lost like any other.
 SCENE void other_counts(void) {
     long* counted = still_counted_bad();
@@ -272,6 +294,7 @@ int main(void) {
     last_count();
     name();
     members();
+    neighbours();
     other_counts();
     other_member();
     variable_taken_again();

@@ -46,11 +46,17 @@ static size_t claimed_size(void) {
     return ll_births_on ? 2 * (size_t)LL_BIRTH_DELTA : (size_t)LL_BIRTH_DELTA;
 }
 
+static bool ends_block(uintptr_t pointer) {
+    struct ll_block block;
+    return ll_block_at(pointer - 1, &block) &&
+           pointer - ll_block_start(block) <= ll_block_size(block);
+}
+
 // A pointer may be one past the end of its block.
 static uint32_t is_gone(uintptr_t pointer) {
     struct ll_block block;
     return ll_block_locate(pointer, &block) && !ll_block_is_live(block) &&
-           !ll_block_at(pointer - 1, &block);
+           !ends_block(pointer);
 }
 
 bool ll_stamps_start(void) {
