@@ -80,8 +80,8 @@ bool deletes_virtually(const llvm::CallBase& call) {
 } // namespace
 
 bool frees_block(const llvm::CallBase& call) {
-    static const llvm::StringSet<> names = {"free",   "cfree",    "fclose",
-                                            "pclose", "closedir", "freeaddrinfo"};
+    static const llvm::StringSet<> names = {
+        "free", "cfree", "fclose", "pclose", "closedir", "freeaddrinfo", "freeifaddrs"};
     const llvm::Function* callee = callee_of(call);
     if (callee == nullptr) {
         return deletes_virtually(call);

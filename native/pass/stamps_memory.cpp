@@ -27,10 +27,12 @@ bool is_slot(llvm::Value* address, const Slots& slots) {
 // Which argument of a library function is the address of a pointer that it replaces.
 int replaced_argument(const llvm::Function& function) {
     static const llvm::StringMap<int> arguments = {
-        {"asprintf", 0},      {"vasprintf", 0},      {"__asprintf_chk", 0},
-        {"getline", 0},       {"getdelim", 0},       {"__getdelim", 0},
-        {"scandir", 1},       {"posix_memalign", 0}, {"getaddrinfo", 3},
-        {"open_memstream", 0}};
+        {"asprintf", 0},       {"vasprintf", 0},       {"__asprintf_chk", 0},
+        {"getline", 0},        {"getdelim", 0},        {"__getdelim", 0},
+        {"scandir", 1},        {"scandir64", 1},       {"scandirat", 2},
+        {"scandirat64", 2},    {"posix_memalign", 0},  {"getaddrinfo", 3},
+        {"getifaddrs", 0},     {"__vasprintf_chk", 0}, {"open_memstream", 0},
+        {"open_wmemstream", 0}};
     if (!function.isDeclarationForLinker()) {
         return -1;
     }

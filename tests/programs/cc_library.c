@@ -2,8 +2,11 @@
 // a comment `loss(NAME): CAUSE SLOT` marks the line that loses what was allocated under
 // the function NAME, or the next line where it stands alone.
 #include <dirent.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <wchar.h>
 
 #include "corpus.h"
 
@@ -19,7 +22,11 @@ ALLOCATES(replaced_by_asprintf_bad)
 // Missed by the checker: a stream gives its memory when it is closed.
 ALLOCATES(FN_replaced_by_open_memstream_bad)
 ALLOCATES(replaced_by_scandir_bad)
+ALLOCATES(replaced_by_scandirat_bad)
 ALLOCATES(replaced_by_getaddrinfo_bad)
+ALLOCATES(replaced_by_getifaddrs_bad)
+// Missed by the checker: a stream gives its memory when it is closed.
+ALLOCATES(FN_replaced_by_open_wmemstream_bad)
 ALLOCATES(replaced_by_posix_memalign_bad)
 ALLOCATES(not_grown_bad)
 ALLOCATES(moved_ok)
@@ -105,6 +112,37 @@ SCENE void folders(void) {
     free(entries);
 }
 
+SCENE void folders_below(void) {
+    struct dirent** entries = replaced_by_scandirat_bad();
+    KEEP(&entries);
+    // loss(replaced_by_scandirat_bad): overwritten entries
+    int count = scandirat(AT_FDCWD, "/", &entries, is_itself, alphasort);
+    while (count > 0) {
+        free(entries[--count]);
+    }
+    free(entries);
+}
+
+SCENE void interfaces(void) {
+    struct ifaddrs* found = replaced_by_getifaddrs_bad();
+    KEEP(&found);
+    // loss(replaced_by_getifaddrs_bad): overwritten found
+    if (getifaddrs(&found) == 0) {
+        freeifaddrs(found);
+    }
+}
+
+SCENE void wide_stream(void) {
+    wchar_t* text = FN_replaced_by_open_wmemstream_bad();
+    size_t size = 0;
+    KEEP(&text);
+    // loss(FN_replaced_by_open_wmemstream_bad): overwritten text
+    FILE* stream = open_wmemstream(&text, &size);
+    fputws(L"written to memory", stream);
+    fclose(stream);
+    free(text);
+}
+
 SCENE void addresses(void) {
     struct addrinfo wanted = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
     struct addrinfo* found = replaced_by_getaddrinfo_bad();
@@ -185,6 +223,9 @@ int main(void) {
     formats();
     FN_streams_bad();
     folders();
+    folders_below();
+    interfaces();
+    wide_stream();
     addresses();
     alignment();
     grown_bad(1 << 20);
