@@ -20,53 +20,46 @@ constexpr size_t most_registers = 9;
 constexpr size_t most_together = 3;
 constexpr size_t most_words_together = 16;
 
-// A site as the sum of a place that code can tell by its distance from itself, and of
-// what the statement that left a scope and the birth add to it.
+// A site as the sum of a distance that is known, and of what the statement that left a
+// scope and the birth add to it. Adds are left to where a stamp is written: most ways
+// out of a scope write none.
 struct SiteParts {
-    llvm::Value* near = nullptr; // null where data may lie far from code
-    int64_t offset = 0;
+    uint64_t distance = 0;
     llvm::SmallVector<llvm::Value*, 2> added;
+
+    void add(llvm::Value* part) {
+        if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(part)) {
+            distance += known->getZExtValue();
+        } else {
+            added.push_back(part);
+        }
+    }
 };
 
-bool is_near(const llvm::Value* site) {
-    auto* table =
-        llvm::dyn_cast<llvm::GlobalVariable>(site->stripInBoundsConstantOffsets());
-    if (!llvm::isa<llvm::Constant>(site) || table == nullptr) {
-        return false;
-    }
-    auto model = table->getParent()->getCodeModel();
-    return !model || *model == llvm::CodeModel::Small;
-}
-
-// Adds are left to where a stamp is written: most ways out of a scope write none.
 SiteParts parts_of(llvm::Value* site) {
     SiteParts parts;
-    llvm::Value* rest = site;
-    while (auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(rest)) {
-        if (!step->getSourceElementType()->isIntegerTy(8)) {
-            break;
-        }
-        llvm::Value* distance = step->getOperand(1);
-        if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(distance)) {
-            parts.offset += known->getSExtValue();
-        } else {
-            parts.added.push_back(distance);
-        }
-        rest = step->getPointerOperand();
+    auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(site);
+    while (sum != nullptr && sum->getOpcode() == llvm::Instruction::Add) {
+        parts.add(sum->getOperand(1));
+        site = sum->getOperand(0);
+        sum = llvm::dyn_cast<llvm::BinaryOperator>(site);
     }
-    if (is_near(rest)) {
-        parts.near = rest;
-        return parts;
-    }
-    return {nullptr, 0, {site}};
+    parts.add(site);
+    return parts;
+}
+
+// Otherwise data may lie far from code.
+bool is_near(const llvm::GlobalVariable& table) {
+    auto model = table.getParent()->getCodeModel();
+    return !model || *model == llvm::CodeModel::Small;
 }
 
 // One note among those that are written together.
 class NoteText {
   public:
-    NoteText(const Note& note, const SiteParts& site, const std::string& heap_tag,
-             Operands& operands)
-        : heap_tag_(heap_tag) {
+    NoteText(const Note& note, const SiteParts& site, llvm::GlobalVariable* sites,
+             const std::string& heap_tag, Operands& operands)
+        : heap_tag_(heap_tag), distance_(std::to_string(site.distance)) {
         if (note.place != nullptr) {
             place_ = operands.variable(note.place, note.old->getType());
             old_ = "%r8";
@@ -76,8 +69,10 @@ class NoteText {
         if (!llvm::isa<llvm::Constant>(note.given)) {
             given_ = operands.in_register(note.given);
         }
-        if (site.near != nullptr) {
-            near_ = operands.constant(site.near) + "+" + std::to_string(site.offset);
+        if (is_near(*sites)) {
+            near_ = operands.constant(sites);
+        } else {
+            far_ = operands.in_register(sites);
         }
         for (llvm::Value* value : site.added) {
             added_.push_back(operands.in_register(value));
@@ -116,10 +111,9 @@ class NoteText {
     }
 
     std::string load_site(const std::string& reg) const {
-        if (near_.empty()) {
-            return line("movq " + added_.front() + ", " + reg);
-        }
-        std::string text = line("leaq " + near_ + "(%rip), " + reg);
+        std::string text =
+            near_.empty() ? line("leaq " + distance_ + "(" + far_ + "), " + reg)
+                          : line("leaq " + near_ + "+" + distance_ + "(%rip), " + reg);
         for (const std::string& value : added_) {
             text += line("addq " + value + ", " + reg);
         }
@@ -143,15 +137,19 @@ class NoteText {
     std::string place_; // empty: the old value is in a register
     std::string old_;
     std::string given_; // empty: never the same
+    // The table: code tells its address by the distance from itself, or else in a
+    // register.
     std::string near_;
+    std::string far_;
+    std::string distance_;
     std::vector<std::string> added_;
 };
 
 // A piece of code for some notes, as many of those given as fit into one.
 class Piece {
   public:
-    Piece(llvm::ArrayRef<Note> notes, llvm::AllocaInst* context, llvm::Value* heap_tag,
-          llvm::Function* helper);
+    Piece(llvm::ArrayRef<Note> notes, llvm::GlobalVariable* sites,
+          llvm::AllocaInst* context, llvm::Value* heap_tag, llvm::Function* helper);
 
     std::string text_in_line() const;
     std::string text_of_call() const;
@@ -184,8 +182,8 @@ size_t registers_for(const Note& note, const SiteParts& site) {
            (llvm::isa<llvm::Constant>(note.given) ? 0 : 1) + site.added.size();
 }
 
-Piece::Piece(llvm::ArrayRef<Note> notes, llvm::AllocaInst* context,
-             llvm::Value* heap_tag, llvm::Function* helper)
+Piece::Piece(llvm::ArrayRef<Note> notes, llvm::GlobalVariable* sites,
+             llvm::AllocaInst* context, llvm::Value* heap_tag, llvm::Function* helper)
     : context_(operands_.variable(context, context->getAllocatedType())),
       heap_tag_(operands_.constant(heap_tag) + "(%rip)"),
       helper_(operands_.function(helper)), in_frame_(notes.front().place != nullptr) {
@@ -193,12 +191,12 @@ Piece::Piece(llvm::ArrayRef<Note> notes, llvm::AllocaInst* context,
     size_t registers = 0;
     for (const Note& note : notes.take_front(most)) {
         SiteParts site = parts_of(note.site);
-        registers += registers_for(note, site);
+        registers += registers_for(note, site) + (is_near(*sites) ? 0 : 1);
         bool fits = registers <= most_registers;
         if (!notes_.empty() && (!fits || (note.place != nullptr) != in_frame_)) {
             break;
         }
-        notes_.emplace_back(note, site, heap_tag_, operands_);
+        notes_.emplace_back(note, site, sites, heap_tag_, operands_);
     }
 }
 
@@ -285,8 +283,8 @@ void Piece::write(llvm::IRBuilder<>& builder, const std::string& text) const {
 
 } // namespace
 
-NoteCode::NoteCode(llvm::Module& module)
-    : module_(module), note_context_(make_note_context()),
+NoteCode::NoteCode(llvm::Module& module, llvm::GlobalVariable* sites)
+    : module_(module), sites_(sites), note_context_(make_note_context()),
       count_(make_bare("leakline.count", text_of_counting())),
       lose_(make_bare("leakline.lose", text_of_losing())) {
 }
@@ -294,7 +292,7 @@ NoteCode::NoteCode(llvm::Module& module)
 void NoteCode::write_in_line(llvm::IRBuilder<>& builder, llvm::ArrayRef<Note> notes,
                              llvm::AllocaInst* context) const {
     while (!notes.empty()) {
-        Piece piece(notes, context, heap_tag(), count_);
+        Piece piece(notes, sites_, context, heap_tag(), count_);
         piece.write(builder, piece.text_in_line());
         notes = notes.drop_front(piece.size());
     }
@@ -302,7 +300,7 @@ void NoteCode::write_in_line(llvm::IRBuilder<>& builder, llvm::ArrayRef<Note> no
 
 void NoteCode::write_call(llvm::IRBuilder<>& builder, const Note& note,
                           llvm::AllocaInst* context) const {
-    Piece piece(note, context, heap_tag(), lose_);
+    Piece piece(note, sites_, context, heap_tag(), lose_);
     piece.write(builder, piece.text_of_call());
 }
 

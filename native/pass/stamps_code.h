@@ -8,8 +8,8 @@
 namespace leakline {
 
 struct Note {
-    llvm::Value* old; // as a number
-    llvm::Value* site;
+    llvm::Value* old;  // as a number
+    llvm::Value* site; // its distance from the start of the table
     // What the slot is about to hold instead, as a number: if that is the same, nothing
     // is lost. A constant is no heap pointer, and so never the same as one.
     llvm::Value* given;
@@ -20,7 +20,7 @@ struct Note {
 
 class NoteCode {
   public:
-    explicit NoteCode(llvm::Module& module);
+    NoteCode(llvm::Module& module, llvm::GlobalVariable* sites);
 
     // Looks at each whether it is a heap pointer, and stamps, all in line. Nothing may
     // stamp between them. The context is a variable of 32 bits in the frame, so that no
@@ -38,12 +38,18 @@ class NoteCode {
         return note_context_;
     }
 
+    // The table.
+    llvm::GlobalVariable* sites() const {
+        return sites_;
+    }
+
   private:
     llvm::Function* make_note_context() const;
     llvm::Function* make_bare(const char* name, const std::string& text) const;
     llvm::Value* heap_tag() const;
 
     llvm::Module& module_;
+    llvm::GlobalVariable* sites_;
     llvm::Function* note_context_;
     llvm::Function* count_;
     llvm::Function* lose_;

@@ -89,7 +89,7 @@ void note_destroyed(llvm::ArrayRef<llvm::CallBase*> calls, llvm::Function& funct
         llvm::DebugLoc where = call->getDebugLoc();
         llvm::IRBuilder<> builder(next);
         llvm::Value* bytes = builder.getInt64(call->getParamDereferenceableBytes(0));
-        llvm::Constant* site = tools.sites.add(
+        llvm::ConstantInt* site = tools.sites.add(
             {where, &function, name_of_memory(object), Cause::out_of_scope});
         tools.emitter.lost_in(next, object, bytes, site, where);
     }

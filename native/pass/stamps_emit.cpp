@@ -33,8 +33,7 @@ llvm::Function* declare_note(llvm::Module& module, const char* name) {
     auto* place = llvm::PointerType::getUnqual(context);
     llvm::Type* bits = llvm::Type::getInt64Ty(context);
     bool tells_slot = name == lost_from_name || name == born_name;
-    llvm::SmallVector<llvm::Type*> parameters = {bits, place,
-                                                 tells_slot ? place : bits};
+    llvm::SmallVector<llvm::Type*> parameters = {bits, bits, tells_slot ? place : bits};
     auto* type =
         llvm::FunctionType::get(llvm::Type::getVoidTy(context), parameters, false);
     auto* function =

@@ -124,10 +124,9 @@ bool is_shared(const llvm::Instruction* end) {
 }
 
 llvm::Constant* site_of_number(const llvm::ConstantInt* number, const SiteRow& row) {
-    auto* offset = llvm::ConstantInt::get(number->getType(),
-                                          number->getZExtValue() * row.step_bytes);
-    return llvm::ConstantExpr::getInBoundsGetElementPtr(
-        llvm::Type::getInt8Ty(number->getContext()), row.first, offset);
+    uint64_t distance = number->getZExtValue() * row.step_bytes;
+    return llvm::ConstantInt::get(row.first->getType(),
+                                  row.first->getZExtValue() + distance);
 }
 
 using Choices = llvm::DenseMap<const llvm::PHINode*, llvm::PHINode*>;
@@ -179,9 +178,9 @@ llvm::Value* site_of_way(const Ways& ways, const Site& site, const Births& birth
         Choices known;
         return choose_site(ways.number, row, known);
     }
-    llvm::Value* offset =
+    llvm::Value* distance =
         builder.CreateNUWMul(ways.number, builder.getInt64(row.step_bytes));
-    return builder.CreateInBoundsGEP(builder.getInt8Ty(), row.first, offset);
+    return builder.CreateNUWAdd(distance, row.first);
 }
 
 // What is behind a landing pad is no statement of the source until a handler begins.

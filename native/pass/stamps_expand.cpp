@@ -31,7 +31,8 @@ struct NotesOfFunction {
 
 class Expander {
   public:
-    explicit Expander(llvm::Module& module) : code_(module), helpers_(module, code_) {
+    Expander(llvm::Module& module, llvm::GlobalVariable* sites)
+        : code_(module, sites), helpers_(module, code_) {
     }
 
     void expand(const NotesOfFunction& notes, llvm::Value* handed);
@@ -310,7 +311,9 @@ Notes find_notes(llvm::Module& module, const Marks& marks,
 
 } // namespace
 
-bool expand_stamps(llvm::Module& module, llvm::FunctionAnalysisManager& analyses) {
+void expand_stamps(llvm::Module& module, SiteTable& sites,
+                   llvm::FunctionAnalysisManager& analyses) {
+    llvm::GlobalVariable* table = sites.write();
     place_outside_notes(module);
     join_copies(module);
     analyses.clear();
@@ -320,18 +323,17 @@ bool expand_stamps(llvm::Module& module, llvm::FunctionAnalysisManager& analyses
         erase_needless(mark);
     }
     if (present(marks).empty()) {
-        return false;
+        return;
     }
     Notes notes = find_notes(module, marks, analyses);
     Contexts contexts(module);
-    Expander expander(module);
+    Expander expander(module, table);
     for (auto& [function, own] : notes) {
         expander.expand(own, contexts.context(*function));
     }
     for (llvm::Function* mark : present(marks)) {
         mark->eraseFromParent();
     }
-    return true;
 }
 
 } // namespace leakline

@@ -76,7 +76,7 @@ llvm::Function* Helpers::make(const char* name, uint64_t hook_address,
     llvm::LLVMContext& context = module_.getContext();
     llvm::IRBuilder<> builder(context);
     auto* type = llvm::FunctionType::get(builder.getVoidTy(),
-                                         {builder.getInt64Ty(), builder.getPtrTy(),
+                                         {builder.getInt64Ty(), builder.getInt64Ty(),
                                           builder.getInt32Ty(), builder.getPtrTy()},
                                          false);
     auto* function =
@@ -113,7 +113,9 @@ llvm::Function* Helpers::make(const char* name, uint64_t hook_address,
     builder.CreateBr(done);
 
     builder.SetInsertPoint(hooked);
-    builder.CreateCall(type, hook, arguments);
+    auto* first = builder.CreatePtrToInt(code_.sites(), builder.getInt64Ty());
+    auto* address = builder.CreateAdd(first, arguments[1]);
+    builder.CreateCall(type, hook, {arguments[0], address, arguments[2], arguments[3]});
     know_context(builder.CreateBr(done), arguments[2]);
     builder.SetInsertPoint(done);
     builder.CreateRetVoid();

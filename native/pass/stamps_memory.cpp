@@ -62,28 +62,28 @@ class Noter {
 
   private:
     void store_in_union(llvm::StoreInst* store) const;
-    llvm::Constant* site(llvm::Instruction* at, std::string slot) const;
+    llvm::ConstantInt* site(llvm::Instruction* at, std::string slot) const;
     void words(llvm::Instruction* before, llvm::Value* start,
                llvm::ArrayRef<uint64_t> offsets, llvm::Align align,
-               llvm::Constant* site) const;
+               llvm::ConstantInt* site) const;
     void born_words(llvm::StoreInst* store, llvm::Value* start,
-                    llvm::ArrayRef<uint64_t> offsets, llvm::Constant* site) const;
+                    llvm::ArrayRef<uint64_t> offsets, llvm::ConstantInt* site) const;
     void lose_copied_over(llvm::AnyMemIntrinsic* copy, llvm::Value* bytes,
-                          llvm::Constant* site) const;
+                          llvm::ConstantInt* site) const;
 
     const Released& released_;
     llvm::Function& function_;
     const Tools& tools_;
 };
 
-llvm::Constant* Noter::site(llvm::Instruction* at, std::string slot) const {
+llvm::ConstantInt* Noter::site(llvm::Instruction* at, std::string slot) const {
     return tools_.sites.add(
         {at->getDebugLoc(), &function_, std::move(slot), Cause::overwritten});
 }
 
 void Noter::words(llvm::Instruction* before, llvm::Value* start,
                   llvm::ArrayRef<uint64_t> offsets, llvm::Align align,
-                  llvm::Constant* site) const {
+                  llvm::ConstantInt* site) const {
     for (uint64_t offset : offsets) {
         llvm::IRBuilder<> builder(before);
         auto* address =
@@ -101,7 +101,7 @@ void Noter::store(llvm::StoreInst* store) const {
         store_in_union(store);
         return;
     }
-    llvm::Constant* place = site(store, name_of_slot(slot));
+    llvm::ConstantInt* place = site(store, name_of_slot(slot));
     if (type->isAggregateType()) {
         std::vector<uint64_t> offsets = pointer_offsets(type, layout);
         words(store, slot, offsets, store->getAlign(), place);
@@ -125,14 +125,15 @@ void Noter::store_in_union(llvm::StoreInst* store) const {
         auto* address = builder.CreateGEP(builder.getInt8Ty(), start,
                                           builder.getInt64(word - inner));
         llvm::Value* gone = released_.is_gone(builder, address);
-        llvm::Constant* place = site(store, name_of_slot(address));
+        llvm::ConstantInt* place = site(store, name_of_slot(address));
         tools_.emitter.partly_overwritten(store, address, place, gone);
     }
 }
 
 // Once they are stored.
 void Noter::born_words(llvm::StoreInst* store, llvm::Value* start,
-                       llvm::ArrayRef<uint64_t> offsets, llvm::Constant* site) const {
+                       llvm::ArrayRef<uint64_t> offsets,
+                       llvm::ConstantInt* site) const {
     for (uint64_t offset : offsets) {
         llvm::IRBuilder<> builder(store->getNextNode());
         auto* slot =
@@ -144,7 +145,7 @@ void Noter::born_words(llvm::StoreInst* store, llvm::Value* start,
 }
 
 void Noter::copy(llvm::AnyMemIntrinsic* copy) const {
-    llvm::Constant* place = site(copy, name_of_memory(copy->getRawDest()));
+    llvm::ConstantInt* place = site(copy, name_of_memory(copy->getRawDest()));
     llvm::IRBuilder<> builder(copy);
     llvm::Value* bytes =
         builder.CreateZExtOrTrunc(copy->getLength(), builder.getInt64Ty());
@@ -156,7 +157,7 @@ void Noter::copy(llvm::AnyMemIntrinsic* copy) const {
 }
 
 void Noter::lose_copied_over(llvm::AnyMemIntrinsic* copy, llvm::Value* bytes,
-                             llvm::Constant* site) const {
+                             llvm::ConstantInt* site) const {
     auto* length = llvm::dyn_cast<llvm::ConstantInt>(copy->getLength());
     llvm::Align align = copy->getDestAlign().valueOrOne();
     // Without optimisation a call of the C library does even these, and its code, which
@@ -196,14 +197,14 @@ void Noter::exchange(llvm::Instruction* exchange) const {
         slot = always->getPointerOperand();
         given = always->getValOperand();
     }
-    llvm::Constant* place = site(exchange, name_of_slot(slot));
+    llvm::ConstantInt* place = site(exchange, name_of_slot(slot));
     tools_.emitter.lost_from(next, old, slot, place, exchange->getDebugLoc());
     tools_.emitter.born(next, given, slot, place, exchange->getDebugLoc());
 }
 
 void Noter::result(llvm::CallBase* call, unsigned argument) const {
     llvm::Value* slot = call->getArgOperand(argument);
-    llvm::Constant* place = site(call, name_of_slot(slot));
+    llvm::ConstantInt* place = site(call, name_of_slot(slot));
     tools_.emitter.lost_at(call, slot, llvm::Align(8), place, call->getDebugLoc());
     if (llvm::Instruction* next = next_after(call)) {
         tools_.emitter.born_at(next, slot, llvm::Align(8), place, call->getDebugLoc());

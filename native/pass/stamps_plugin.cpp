@@ -12,6 +12,10 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/TargetParser/Triple.h"
 
+#include <memory>
+#include <optional>
+#include <utility>
+
 #if LLVM_VERSION_MAJOR != 16 && LLVM_VERSION_MAJOR != 19
 #error "The pass is written for LLVM 16 and 19; configure for one of these versions."
 #endif
@@ -42,8 +46,14 @@ bool is_instrumented(const llvm::Function& function) {
            !function.hasFnAttribute(llvm::Attribute::Naked);
 }
 
+// What one pass leaves for the other; nothing where the module is not supported.
+using SharedSites = std::shared_ptr<std::optional<leakline::SiteTable>>;
+
 class NotePass : public llvm::PassInfoMixin<NotePass> {
   public:
+    explicit NotePass(SharedSites sites) : sites_(std::move(sites)) {
+    }
+
     llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager&) {
         if (!is_supported(module)) {
             return llvm::PreservedAnalyses::all();
@@ -56,7 +66,7 @@ class NotePass : public llvm::PassInfoMixin<NotePass> {
         }
         leakline::mark_endless_functions(module);
         leakline::Losing losing(module);
-        leakline::SiteTable sites(module);
+        leakline::SiteTable& sites = sites_->emplace(module);
         leakline::Emitter emitter(module, memory_births());
         for (llvm::Function* function : functions) {
             leakline::instrument(*function, {sites, emitter, losing});
@@ -71,23 +81,35 @@ class NotePass : public llvm::PassInfoMixin<NotePass> {
     static bool isRequired() {
         return true;
     }
+
+  private:
+    SharedSites sites_;
 };
 
 class ExpandPass : public llvm::PassInfoMixin<ExpandPass> {
   public:
+    explicit ExpandPass(SharedSites sites) : sites_(std::move(sites)) {
+    }
+
     llvm::PreservedAnalyses run(llvm::Module& module,
                                 llvm::ModuleAnalysisManager& analyses) {
+        if (!*sites_) {
+            return llvm::PreservedAnalyses::all();
+        }
         auto& functions =
             analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module)
                 .getManager();
-        return leakline::expand_stamps(module, functions)
-                   ? llvm::PreservedAnalyses::none()
-                   : llvm::PreservedAnalyses::all();
+        leakline::expand_stamps(module, **sites_, functions);
+        sites_->reset();
+        return llvm::PreservedAnalyses::none();
     }
 
     static bool isRequired() {
         return true;
     }
+
+  private:
+    SharedSites sites_;
 };
 
 } // namespace
@@ -96,13 +118,15 @@ extern "C" __attribute__((visibility("default"))) llvm::PassPluginLibraryInfo
 llvmGetPassPluginInfo() {
     return {LLVM_PLUGIN_API_VERSION, "leakline-stamps", "1",
             [](llvm::PassBuilder& builder) {
+                auto sites =
+                    std::make_shared<std::optional<leakline::SiteTable>>(std::nullopt);
                 builder.registerPipelineStartEPCallback(
-                    [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
-                        passes.addPass(NotePass());
+                    [=](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+                        passes.addPass(NotePass(sites));
                     });
                 builder.registerOptimizerLastEPCallback(
-                    [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
-                        passes.addPass(ExpandPass());
+                    [=](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+                        passes.addPass(ExpandPass(sites));
                     });
             }};
 }

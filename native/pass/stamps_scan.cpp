@@ -178,12 +178,14 @@ llvm::BasicBlock* Loop::leave_to(llvm::Function* rest) {
 
 llvm::SmallVector<llvm::Type*> take_parameters(llvm::Module& module) {
     llvm::Type* place = llvm::PointerType::getUnqual(module.getContext());
-    return {place, llvm::Type::getInt64Ty(module.getContext()), place};
+    llvm::Type* number = llvm::Type::getInt64Ty(module.getContext());
+    return {place, number, number};
 }
 
 llvm::SmallVector<llvm::Type*> copy_parameters(llvm::Module& module) {
     llvm::Type* place = llvm::PointerType::getUnqual(module.getContext());
-    return {place, place, llvm::Type::getInt64Ty(module.getContext()), place};
+    llvm::Type* number = llvm::Type::getInt64Ty(module.getContext());
+    return {place, place, number, number};
 }
 
 // By a call that is told the slot, or else what it is given: nothing that could be the

@@ -3,8 +3,10 @@
 #include "stamps_contexts.h"
 #include "stamps_layout.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
@@ -91,111 +93,129 @@ llvm::StringRef function_of(const Site& site, const llvm::DISubprogram* subprogr
     return linkage_name.empty() ? subprogram->getName() : linkage_name;
 }
 
+// How far the target lies behind a 32-bit field at an offset of what starts at `place`.
+// Needs no relocation when the module is loaded.
+llvm::Constant* relative(llvm::Constant* target, llvm::GlobalVariable* place,
+                         uint64_t offset) {
+    llvm::Module& module = *place->getParent();
+    auto* offset_type = llvm::Type::getInt64Ty(module.getContext());
+    auto* here = llvm::ConstantExpr::getGetElementPtr(
+        llvm::Type::getInt8Ty(module.getContext()), place,
+        llvm::ConstantInt::get(offset_type, offset));
+    auto* distance =
+        llvm::ConstantExpr::getSub(llvm::ConstantExpr::getPtrToInt(target, offset_type),
+                                   llvm::ConstantExpr::getPtrToInt(here, offset_type));
+    return llvm::ConstantExpr::getTrunc(distance, word(module));
+}
+
+void append_word(std::string& bytes, uint64_t value) {
+    char number[sizeof(uint32_t)];
+    llvm::support::endian::write32le(number, static_cast<uint32_t>(value));
+    bytes.append(number, sizeof number);
+}
+
 } // namespace
 
+// The first descriptor is of no site: so the section, and with it its bounds, exist.
 SiteTable::SiteTable(llvm::Module& module)
-    : module_(module), type_(llvm::StructType::get(
-                           module.getContext(),
-                           {word(module), word(module), word(module), word(module),
-                            word(module), llvm::Type::getInt16Ty(module.getContext()),
-                            llvm::Type::getInt8Ty(module.getContext()),
-                            llvm::Type::getInt8Ty(module.getContext()),
-                            llvm::Type::getInt64Ty(module.getContext())})),
-      heap_tag_(heap_tag_variable(module)) {
+    : module_(module), heap_tag_(heap_tag_variable(module)),
+      size_bytes_(descriptor_bytes) {
     write_note();
     name_units();
 }
 
-llvm::Constant* SiteTable::add(const Site& site) {
+llvm::ConstantInt* SiteTable::add(const Site& site) {
     return add(site, {});
 }
 
-llvm::Constant* SiteTable::add(const Site& site, const Births& births) {
+llvm::ConstantInt* SiteTable::add(const Site& site, const Births& births) {
     return add_row(site, {site.where}, births).first;
 }
 
 SiteRow SiteTable::add_row(Site site, llvm::ArrayRef<llvm::DebugLoc> places,
                            const Births& births) {
-    auto* rest =
-        llvm::ArrayType::get(llvm::Type::getInt8Ty(module_.getContext()),
-                             births.count / descriptor_bytes * descriptor_bytes);
-    auto* type = llvm::StructType::get(module_.getContext(), {type_, rest});
-    auto* row_type = llvm::ArrayType::get(type, places.size());
-    auto* table = new llvm::GlobalVariable(module_, row_type, true,
-                                           llvm::GlobalValue::InternalLinkage, nullptr,
-                                           "leakline.site");
-    table->setSection(section);
-    table->setAlignment(llvm::Align(descriptor_bytes));
-    uint64_t step_bytes = module_.getDataLayout().getTypeAllocSize(type);
-    llvm::SmallVector<llvm::Constant*> sites;
-    for (llvm::DebugLoc place : places) {
+    auto* type = llvm::Type::getInt64Ty(module_.getContext());
+    uint64_t step_bytes =
+        descriptor_bytes + births.count / descriptor_bytes * uint64_t{descriptor_bytes};
+    SiteRow row = {llvm::ConstantInt::get(type, size_bytes_), step_bytes};
+    for (const llvm::DebugLoc& place : places) {
         site.where = place;
-        sites.push_back(llvm::ConstantStruct::get(
-            type, {descriptor(site, births.lines, table, sites.size() * step_bytes),
-                   llvm::ConstantAggregateZero::get(rest)}));
+        Descriptor descriptor = describe(site);
+        descriptor.births = births;
+        descriptors_.push_back(descriptor);
+        size_bytes_ += step_bytes;
     }
-    table->setInitializer(llvm::ConstantArray::get(row_type, sites));
-    return {table, step_bytes};
+    return row;
 }
 
 Births SiteTable::births(llvm::ArrayRef<unsigned> lines) {
-    if (lines.empty()) {
-        return {};
+    uint64_t list = lists_.size();
+    for (unsigned line : lines) {
+        append_word(lists_, line);
     }
-    auto* numbers = llvm::ConstantDataArray::get(module_.getContext(), lines);
-    auto* list = new llvm::GlobalVariable(module_, numbers->getType(), true,
-                                          llvm::GlobalValue::PrivateLinkage, numbers,
-                                          "leakline.births");
     return {list, static_cast<unsigned>(lines.size())};
 }
 
-// `place` is of the row, and the descriptor lies at an offset in it.
-llvm::Constant* SiteTable::descriptor(const Site& site, llvm::Constant* births,
-                                      llvm::Constant* place, uint64_t offset) {
+SiteTable::Descriptor SiteTable::describe(const Site& site) {
     const llvm::DISubprogram* subprogram = subprogram_of(site);
     unsigned line = site.where ? site.where.getLine()
                                : (subprogram != nullptr ? subprogram->getLine() : 0);
     unsigned column = site.where ? site.where.getCol() : 0;
-    auto number = [&](unsigned field, uint64_t value) -> llvm::Constant* {
-        return llvm::ConstantInt::get(type_->getElementType(field), value);
-    };
-    auto distance = [&](llvm::Constant* target, unsigned field) {
-        return relative(target, place, offset + field * sizeof(uint32_t));
-    };
-    return llvm::ConstantStruct::get(
-        type_,
-        {distance(text(file_of(site, subprogram)), 0),
-         distance(text(function_of(site, subprogram)), 1),
-         distance(text(site.variable), 2), number(3, line),
-         births != nullptr ? distance(births, 4) : number(4, 0), number(5, column),
-         number(6, static_cast<unsigned>(site.cause)), number(7, 0), number(8, 0)});
+    return {size_bytes_,
+            text(file_of(site, subprogram)),
+            text(function_of(site, subprogram)),
+            text(site.variable),
+            line,
+            column,
+            {},
+            site.cause};
 }
 
-// How far the target lies behind a 32-bit field at an offset of what starts at `place`.
-// Needs no relocation when the module is loaded.
-llvm::Constant* SiteTable::relative(llvm::Constant* target, llvm::Constant* place,
-                                    uint64_t offset) {
-    auto* offset_type = llvm::Type::getInt64Ty(module_.getContext());
-    auto* here = llvm::ConstantExpr::getGetElementPtr(
-        llvm::Type::getInt8Ty(module_.getContext()), place,
-        llvm::ConstantInt::get(offset_type, offset));
-    auto* distance =
-        llvm::ConstantExpr::getSub(llvm::ConstantExpr::getPtrToInt(target, offset_type),
-                                   llvm::ConstantExpr::getPtrToInt(here, offset_type));
-    return llvm::ConstantExpr::getTrunc(distance, word(module_));
-}
-
-llvm::Constant* SiteTable::text(llvm::StringRef text) {
-    llvm::Constant*& known = texts_[text];
-    if (known == nullptr) {
-        auto* bytes = llvm::ConstantDataArray::getString(module_.getContext(), text);
-        auto* variable = new llvm::GlobalVariable(module_, bytes->getType(), true,
-                                                  llvm::GlobalValue::PrivateLinkage,
-                                                  bytes, "leakline.text");
-        variable->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
-        known = variable;
+llvm::GlobalVariable* SiteTable::write() {
+    std::string table(size_bytes_, '\0');
+    for (const Descriptor& descriptor : descriptors_) {
+        table.replace(descriptor.place, descriptor_bytes, bytes_of(descriptor));
     }
-    return known;
+    table += lists_ + texts_;
+    auto* bytes =
+        llvm::ConstantDataArray::getString(module_.getContext(), table, false);
+    auto* variable = new llvm::GlobalVariable(module_, bytes->getType(), true,
+                                              llvm::GlobalValue::InternalLinkage, bytes,
+                                              "leakline.sites");
+    variable->setSection(section);
+    variable->setAlignment(llvm::Align(descriptor_bytes));
+    llvm::appendToUsed(module_, {variable});
+    return variable;
+}
+
+// Distances are from the field that tells them.
+std::string SiteTable::bytes_of(const Descriptor& site) const {
+    std::string bytes;
+    auto append_distance = [&](uint64_t target) {
+        append_word(bytes, target - (site.place + bytes.size()));
+    };
+    uint64_t first_text = size_bytes_ + lists_.size();
+    for (uint64_t place : {site.file, site.function, site.variable}) {
+        append_distance(first_text + place);
+    }
+    append_word(bytes, site.line);
+    if (site.births.count > 0) {
+        append_distance(size_bytes_ + site.births.list);
+    } else {
+        append_word(bytes, 0);
+    }
+    append_word(bytes, site.column | static_cast<uint64_t>(site.cause) << 16);
+    bytes.resize(descriptor_bytes);
+    return bytes;
+}
+
+uint64_t SiteTable::text(llvm::StringRef text) {
+    auto [known, is_new] = places_of_texts_.try_emplace(text, texts_.size());
+    if (is_new) {
+        texts_ += text;
+        texts_ += '\0';
+    }
+    return known->second;
 }
 
 // What was instrumented, so that a report can tell what was not.
@@ -215,11 +235,7 @@ void SiteTable::name_units() {
     llvm::appendToUsed(module_, {units});
 }
 
-// One site that nothing refers to makes sure that the section, and so its bounds,
-// exist.
 void SiteTable::write_note() {
-    auto* unused =
-        llvm::cast<llvm::GlobalVariable>(add({{}, nullptr, {}, static_cast<Cause>(0)}));
     llvm::LLVMContext& context = module_.getContext();
     auto* name = llvm::ConstantDataArray::getString(
         context, llvm::StringRef("Leakline\0\0\0", 11));
@@ -243,7 +259,7 @@ void SiteTable::write_note() {
                distance(allocating_finder(module_), 7)}));
     note->setSection(".note.leakline");
     note->setAlignment(llvm::Align(4));
-    llvm::appendToUsed(module_, {note, unused});
+    llvm::appendToUsed(module_, {note});
 }
 
 } // namespace leakline

@@ -314,7 +314,7 @@ void Noter::drop(const Drop& drop) {
     llvm::Value* given = llvm::Constant::getNullValue(old->getType());
     if (!is_unwinding(before->getParent())) {
         auto* birth = builder.CreateLoad(builder.getInt64Ty(), tracked.birth);
-        site = builder.CreateInBoundsGEP(builder.getInt8Ty(), site, birth);
+        site = builder.CreateNUWAdd(site, birth);
         if (llvm::Value* gone = released_.is_gone(builder, tracked.slot->place)) {
             old = builder.CreateSelect(gone, given, old);
         }

@@ -6,7 +6,7 @@ import pytest
 
 from leakline.compile.command_line import CommandLine
 from leakline.compile.compiler import OVERRIDE, Compiler, find_compiler
-from leakline.compile.driver import additions_for
+from leakline.compile.driver import additions_for, environment_of_clang
 from leakline.compile.response import expand, expand_those_with
 from leakline.errors import CompileError
 
@@ -194,6 +194,22 @@ def test_a_response_file_that_names_itself_ends(tmp_path: Path) -> None:
     ring = tmp_path / "ring"
     ring.write_text(f"-O1 @{ring}")
     assert expand([f"@{ring}"])[-1] == f"@{ring}"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (None, "glibc.malloc.tcache_count=2000"),
+        ("", "glibc.malloc.tcache_count=2000"),
+        ("glibc.malloc.check=3", "glibc.malloc.check=3:glibc.malloc.tcache_count=2000"),
+        ("glibc.malloc.tcache_count=0", "glibc.malloc.tcache_count=0"),
+    ],
+)
+def test_clang_has_a_quicker_malloc_unless_the_user_tunes_it(
+    told: str | None, expected: str
+) -> None:
+    own = {"PATH": "/bin"} | ({} if told is None else {"GLIBC_TUNABLES": told})
+    assert environment_of_clang(own) == {"PATH": "/bin", "GLIBC_TUNABLES": expected}
 
 
 def test_another_compiler_is_refused(

@@ -11,7 +11,7 @@ from leakline.compile.response import expand_those_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from leakline.compile.compiler import Compiler
 
@@ -21,6 +21,11 @@ _BIRTHS = "--births"
 _PRINT_FLAGS = "--print-flags"
 # Exit codes of a clang that did its work, well or with errors in the source.
 _SOUND_ENDS = (0, 1)
+# What glibc's malloc is told, and how many freed blocks of each size it keeps at hand:
+# with its usual 7, clang spends a sixth of its time there.
+_TUNABLES = "GLIBC_TUNABLES"
+_KEPT_AT_HAND = "glibc.malloc.tcache_count"
+_BLOCKS_KEPT = 2000
 
 
 class Additions:
@@ -152,8 +157,17 @@ def _ended(command: list[str]) -> int:
 
     A build calls the compiler for each source, so nothing is loaded that is not needed.
     """
-    process = os.posix_spawn(command[0], command, os.environ)
+    process = os.posix_spawn(command[0], command, environment_of_clang(os.environ))
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def environment_of_clang(own: Mapping[str, str]) -> dict[str, str]:
+    """Our environment, with a quicker malloc unless the user says how it shall be."""
+    told = own.get(_TUNABLES, "")
+    if _KEPT_AT_HAND in told:
+        return dict(own)
+    told = f"{told}:{_KEPT_AT_HAND}={_BLOCKS_KEPT}".removeprefix(":")
+    return {**own, _TUNABLES: told}
 
 
 _ANY_SOURCE = CommandLine(["-c", "-O2", "source.c"])
