@@ -150,6 +150,16 @@ bool only_goes_on(const llvm::BasicBlock* block) {
     return branch != nullptr && branch->isUnconditional();
 }
 
+// True when a companion changes in the block before the drop: what is noted on the way
+// there is noted before that.
+bool is_changed_before(const Drop& drop, llvm::ArrayRef<SoleChange> changes) {
+    return llvm::any_of(changes, [&](const SoleChange& change) {
+        bool is_before = change.at == drop.at ? change.when == SoleChange::When::before
+                                              : change.at->comesBefore(drop.at);
+        return change.variable == drop.variable && is_before;
+    });
+}
+
 // Where the ways into a block differ in what they have to note before `end`, each
 // notes its own: a call that hardly ever happens must not make the others pay. Empty
 // when they do not differ, or when there is no place to note anything.
@@ -165,9 +175,11 @@ std::vector<Drop> Flow::drops_by_way(llvm::BasicBlock& block,
             continue;
         }
         std::vector<std::pair<llvm::Instruction*, unsigned>> own;
-        for (Drop drop : drops_in(block, state->second, end, nullptr)) {
+        std::vector<SoleChange> changes;
+        for (Drop drop : drops_in(block, state->second, end, &changes)) {
             own.emplace_back(drop.at, drop.variable);
             drop.from = from;
+            drop.depends_on_way &= !is_changed_before(drop, changes);
             all.push_back(drop);
         }
         if ((!own.empty() && !only_goes_on(from)) || ways.size() > most_ways) {

@@ -33,9 +33,11 @@ struct SoleChange {
 struct Drop {
     // A store, the end of a scope, the end of the function, or a call that leaves it.
     llvm::Instruction* at;
-    unsigned variable;   // number in Slots::variables
-    bool only_outside;   // its caller holds what it holds, if it is instrumented
-    bool depends_on_way; // only the variable's companion tells whether it is the last
+    unsigned variable; // number in Slots::variables
+    bool only_outside; // its caller holds what it holds, if it is instrumented
+    // Only the variable's companion tells whether it is the last. Otherwise it is, or a
+    // note too many does no harm.
+    bool depends_on_way;
     // Set when `at` is reached in several ways, and this is one on which the variable
     // may be the last holder: the block that it comes from.
     llvm::BasicBlock* from;

@@ -300,8 +300,9 @@ llvm::Value* Noter::site_of(const Drop& drop, llvm::IRBuilder<>& builder) {
 
 void Noter::drop(const Drop& drop) {
     const Tracked& tracked = tracked_[drop.variable];
+    bool is_told_by_sole = drop.depends_on_way && !drop.only_outside;
     llvm::AllocaInst* place =
-        drop.only_outside ? tracked.slot->place : sole_of(drop.variable);
+        is_told_by_sole ? sole_of(drop.variable) : tracked.slot->place;
     llvm::DebugLoc where = drop.at->getDebugLoc();
     llvm::Instruction* before =
         drop.from != nullptr ? drop.from->getTerminator() : place_before(drop.at);

@@ -115,6 +115,7 @@ LEVELS = {
     "cc_freed.c": ("-O0", "-O1", "-O2", "-O3"),
     "cc_unions.c": ("-O0", "-O1", "-O2", "-O3"),
     "cc_skips.c": ("-O0", "-O2", "-O3"),
+    "cc_ways.c": ("-O0", "-O1", "-O2", "-O3"),
     "cc_language.c": ("-O0", "-O2"),
     "cc_library.c": ("-O0", "-O2"),
     "cc_jumps.c": ("-O0", "-O2"),

@@ -31,6 +31,7 @@ CORPUS = (
     "cc_skips.c",
     "cc_unions.c",
     "cc_variables.c",
+    "cc_ways.c",
 )
 
 

@@ -66,6 +66,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "cc_skips.c": (),
     "cc_threads.c": (),
     "cc_variables.c": (),
+    "cc_ways.c": (),
     "comparison.cpp": (),
     "dead_scopes.c": (),
     "dead_scopes_threads.c": (),
