@@ -76,8 +76,28 @@ class Branch(Command):
 
 
 @dataclass
+class Choice(Command):
+    """if number then first else second, with a number that the compiler cannot know.
+
+    Attributes:
+        start: The number before the first turn; odd numbers choose the first scope.
+        step: What each turn adds to it before it chooses.
+    """
+
+    start: int
+    step: int
+    first: Scope
+    second: Scope
+
+
+@dataclass
 class Loop(Command):
-    """While a counter is below `times` do body, which is a scope."""
+    """While a counter is below `times` do body, which is a scope.
+
+    Attributes:
+        is_told: The compiler can know how often, and leave the loop out.
+    """
 
     times: int
+    is_told: bool
     body: Scope

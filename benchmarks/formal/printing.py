@@ -6,6 +6,7 @@ from .language import (
     Allocate,
     Assign,
     Branch,
+    Choice,
     Command,
     Loop,
     Read,
@@ -16,6 +17,7 @@ from .language import (
 
 HEAD = """#include <stdlib.h>
 typedef void** cell;
+extern volatile unsigned numbers[];
 __attribute__((noinline)) static void scrub(void) {
     volatile char room[16384];
     for (unsigned i = 0; i < sizeof room; i++) {
@@ -30,6 +32,7 @@ class Printer:
     def __init__(self) -> None:
         self.lines = HEAD.splitlines()
         self._counters = 0
+        self._numbers: list[int] = []
 
     def function(self, name: str, program: Scope) -> None:
         """Print a program as a function."""
@@ -40,7 +43,9 @@ class Printer:
         """Return the file, with a main function that calls some functions."""
         calls = [f"    {name}();\n    scrub();" for name in names]
         main = ["int main(void) {", *calls, "    return 0;", "}", ""]
-        return "\n".join([*self.lines, *main])
+        numbers = ", ".join(map(str, [*self._numbers, 0]))
+        known = f"volatile unsigned numbers[] = {{{numbers}}};"
+        return "\n".join([*self.lines, known, *main])
 
     @singledispatchmethod
     def emit(self, command: Command) -> None:
@@ -87,12 +92,26 @@ class Printer:
         self.emit(command.second)
 
     @emit.register
+    def _(self, command: Choice) -> None:
+        number = self._number(command.start)
+        turn = f"({number} += {command.step})" if command.step else number
+        self._line(command, f"if ({turn} & 1)")
+        self.emit(command.first)
+        self.lines.append("else")
+        self.emit(command.second)
+
+    @emit.register
     def _(self, command: Loop) -> None:
         self._counters += 1
         counter = f"i{self._counters}"
-        head = f"for (int {counter} = 0; {counter} < {command.times}; {counter}++)"
+        times = command.times if command.is_told else self._number(command.times)
+        head = f"for (unsigned {counter} = 0; {counter} < {times}; {counter}++)"
         self._line(command, head)
         self.emit(command.body)
+
+    def _number(self, value: int) -> str:
+        self._numbers.append(value)
+        return f"numbers[{len(self._numbers) - 1}]"
 
     def _body(self, scope: Scope) -> None:
         for command in scope.body:

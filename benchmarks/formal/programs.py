@@ -8,6 +8,7 @@ from .language import (
     Allocate,
     Assign,
     Branch,
+    Choice,
     Command,
     Loop,
     Read,
@@ -54,10 +55,16 @@ def _commands(visible: tuple[str, ...], depth: int) -> st.SearchStrategy[Command
     ]
     if depth >= DEEPEST:
         return st.one_of(simple)
+    number = st.integers(0, 1)
+    # Ways that differ in nothing but who holds what meet most often.
+    passing = st.lists(st.builds(Assign, variable, source, offset), max_size=2)
+    short = st.builds(Scope, st.just([]), passing)
     scope = _scopes(visible, depth + 1)
     nested: list[st.SearchStrategy[Command]] = [
         scope,
         st.builds(Branch, variable, scope, scope),
-        st.builds(Loop, st.integers(0, 3), scope),
+        st.builds(Choice, number, number, scope, scope),
+        st.builds(Choice, number, number, short, short),
+        st.builds(Loop, st.integers(0, 3), st.booleans(), scope),
     ]
     return st.one_of(*simple, *simple, *nested)

@@ -16,6 +16,7 @@ from .language import (
     Allocate,
     Assign,
     Branch,
+    Choice,
     Command,
     Loop,
     Read,
@@ -82,6 +83,8 @@ class Machine:
     blocks: dict[int, Block] = field(default_factory=dict)
     scopes: list[dict[str, Reference]] = field(default_factory=list)
     lost: dict[int, Loss] = field(default_factory=dict)
+    # Of each choice, by its label.
+    numbers: dict[int, int] = field(default_factory=dict)
     made: int = 0
 
     def leaks(self) -> list[Leak]:
@@ -177,6 +180,12 @@ class Machine:
     def _(self, command: Branch) -> None:
         holds = self._get(command.variable) is not None
         self.run(command.first if holds else command.second)
+
+    @run.register
+    def _(self, command: Choice) -> None:
+        number = self.numbers.get(command.label, command.start) + command.step
+        self.numbers[command.label] = number
+        self.run(command.first if number % 2 else command.second)
 
     @run.register
     def _(self, command: Loop) -> None:
