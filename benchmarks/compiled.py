@@ -3,7 +3,9 @@
 Programs are built from Debian's sources by the same compiler at -O2 in each way, and
 run on the same input; figures are ratios to the plain build: CPU time and peak memory of
 the run with lens `loss`, libraries patched, and CPU time of the build, with `configure`
-where the program has one, since whoever builds it waits for that, too.
+where the program has one, since whoever builds it waits for that, too. Builds are
+compared twice: all have debug information, or it is left to the compiler, which makes
+none unless it is `leakline cc`.
 """
 
 import argparse
@@ -76,8 +78,9 @@ RUNS = {
 }
 TEXT_BYTES = 12 << 20
 MEAN_LIMIT = 1.5
-# Their builds are compared, so each is built this often.
+# Builds that are compared, so each is made this often. The second two are not run.
 COMPARED_BUILDS = ("plain", "leakline")
+BUILDS_WITHOUT_G = ("plain-without-g", "leakline-without-g")
 BUILD_ROUNDS = 3
 
 # For each way, what each round cost; the build is under the name of the build.
@@ -99,7 +102,8 @@ def main() -> int:
         folder = Path(scratch)
         for source in chosen:
             source.prepare(folder / source.name)
-            builds = built(source, [way.build for way in ways], folder)
+            names = [way.build for way in ways]
+            builds = built(source, [*names, *BUILDS_WITHOUT_G], folder)
             runs = measured(source, ways, arguments.rounds, folder)
             results[source.name] = (builds, runs)
     print(render(results, [way.name for way in ways[1:]]))
@@ -114,12 +118,13 @@ def install(sources: list[Source]) -> None:
 
 
 def build_of(name: str) -> Build:
-    """A build by its name; all have the same optimisation and debug information."""
+    """A build by its name; all have the same optimisation."""
     compiler = find_compiler("clang").path
     # Valgrind of Debian 12 does not read the compiler's DWARF 5.
-    flags = ("-O2", "-gdwarf-4", "-w")
+    debug = () if name in BUILDS_WITHOUT_G else ("-gdwarf-4",)
+    flags = ("-O2", "-w", *debug)
     match name:
-        case "leakline":
+        case "leakline" | "leakline-without-g":
             return Build(name, str(LEAKLINE_CC), flags)
         case "asan":
             return Build(name, compiler, (*flags, "-fsanitize=address"))
@@ -134,7 +139,7 @@ def built(source: Source, names: list[str], folder: Path) -> Results:
     costs: Results = {name: [] for name in names}
     for number in range(BUILD_ROUNDS):
         for name in costs:
-            if number == 0 or name in COMPARED_BUILDS:
+            if number == 0 or name in COMPARED_BUILDS + BUILDS_WITHOUT_G:
                 costs[name].append(build_once(source, name, folder))
     return costs
 
@@ -180,14 +185,15 @@ def run_once(source: Source, way: Way, folder: Path) -> Cost:
 
 def render(results: dict[str, tuple[Results, Results]], ways: list[str]) -> str:
     """Return the table; its last row has the geometric means."""
-    head = ["program", "plain s", "limit", *ways, "memory", "compile"]
+    head = ["program", "plain s", "limit", *ways, "memory", "compile", "without -g"]
     rows, all_ratios = [head], dict[str, list[float]]()
     for name, (builds, runs) in results.items():
         cpu = {way: ratio(runs["plain"], runs[way], cpu_of) for way in ways}
         ratios = {
             **cpu,
             "memory": ratio(runs["plain"], runs["leakline cc"], peak_of),
-            "compile": ratio_of_least(builds["plain"], builds["leakline"]),
+            "compile": ratio_of_least(*(builds[name] for name in COMPARED_BUILDS)),
+            "without -g": ratio_of_least(*(builds[name] for name in BUILDS_WITHOUT_G)),
         }
         for column, value in ratios.items():
             all_ratios.setdefault(column, []).extend([value] if value else [])
