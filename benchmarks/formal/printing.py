@@ -87,18 +87,14 @@ class Printer:
     @emit.register
     def _(self, command: Branch) -> None:
         self._line(command, f"if ({command.variable} != NULL)")
-        self.emit(command.first)
-        self.lines.append("else")
-        self.emit(command.second)
+        self._ways(command.first, command.second)
 
     @emit.register
     def _(self, command: Choice) -> None:
         number = self._number(command.start)
         turn = f"({number} += {command.step})" if command.step else number
         self._line(command, f"if ({turn} & 1)")
-        self.emit(command.first)
-        self.lines.append("else")
-        self.emit(command.second)
+        self._ways(command.first, command.second)
 
     @emit.register
     def _(self, command: Loop) -> None:
@@ -108,6 +104,11 @@ class Printer:
         head = f"for (unsigned {counter} = 0; {counter} < {times}; {counter}++)"
         self._line(command, head)
         self.emit(command.body)
+
+    def _ways(self, first: Scope, second: Scope) -> None:
+        self.emit(first)
+        self.lines.append("else")
+        self.emit(second)
 
     def _number(self, value: int) -> str:
         self._numbers.append(value)
